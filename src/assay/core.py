@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from assay.language import language_of
 from assay.recipe import Recipe, digest, generator
-from assay.vocabulary import Criterion, DataKind, Expectation, Need, Paradigm, Question, Task, Verdict
+from assay.vocabulary import Cost, Criterion, DataKind, Expectation, Need, Paradigm, Question, Task, Verdict
 
 Floats = NDArray[np.float64]
 
@@ -114,10 +114,6 @@ class Estimate:
     n: int = 0
     ci: Interval | None = None
     p_value: float | None = None
-    mde: float | None = None  # the smallest effect this many items would show with 80% power
-    decisive: Interval | None = None  # the interval a verdict rests on, where that is not `ci`
-    paper: bool | None = None  # whether the paper's own criterion is met; used under --rule paper only
-    sensitive: bool = True  # whether the metric tells clean from worthless texts on these items
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +133,12 @@ class Finding:
     ci: Interval | None = None
     p_value: float | None = None
     q_value: float | None = None
-    mde: float | None = None
+    settles: int | None = None  # of an inconclusive finding: how many items would settle it
+    because: str = ""  # what explains the effect of a group's words: letters, frequency or neither
+    named_by: str = ""  # the words that name the group, where the finding is about one
     evidence: tuple[str, ...] = ()
     verdict: Verdict = "not judged"
     sentence: str = ""  # a failed finding in words
-    judged: bool = field(default=True, compare=False)  # False: too few items, or a companion of another row
-    estimate: Estimate | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def passed(self) -> bool | None:
-        """True for a pass, False for a failure, None for everything else (the verdict of version 0.1)."""
-        return {"pass": True, "fail": False}.get(self.verdict)
 
     @classmethod
     def of(
@@ -159,19 +150,20 @@ class Finding:
         *,
         n: int | None = None,
         versus: str | None = None,
+        because: str = "",
+        named_by: str = "",
         evidence: Sequence[str] = (),
-        judged: bool = True,
     ) -> Finding:
         """An estimate as a finding that has no verdict yet; settling fills in the audit's name.
 
-        `scored` is what the metric scored, or the metric's name. `judged=False` withholds a verdict that the
-        statistic would otherwise get. Evidence is case ids, most telling first.
+        `scored` is what the metric scored, or the metric's name. Without an interval there is no verdict.
+        Evidence is case ids, most telling first.
         """
-        known = estimate if isinstance(estimate, Estimate) else Estimate(float(estimate))
+        number = estimate if isinstance(estimate, Estimate) else Estimate(float(estimate))
         return cls(
-            scored if isinstance(scored, str) else scored.metric, "", slice_, statistic, known.value,
-            known.n if n is None else n, versus, known.ci, known.p_value, None, known.mde,
-            evidence=tuple(evidence), judged=judged, estimate=known,
+            scored if isinstance(scored, str) else scored.metric, "", slice_, statistic, number.value,
+            number.n if n is None else n, versus, number.ci, number.p_value,
+            because=because, named_by=named_by, evidence=tuple(evidence),
         )  # fmt: skip
 
     @classmethod
@@ -188,12 +180,11 @@ class Statistic:
 
     name: str
     meaning: str  # one plain sentence, shown in the report and in the reference
-    unit: str = ""  # "points of 100", "% of the gap", "share"
+    unit: str = ""  # "% right", "of a lost word", "share"
     bad: Literal["high", "low", "far"] | None = None  # which side is worse; None: descriptive, never judged
-    margin: str | float | None = None  # the smallest difference that matters: the audit's field or a number
+    bar: str | float | None = None  # where the bad side begins: the audit's field or a number
     centre: float = 0.0  # where there is no effect, for `bad="far"`: 0.5 for a share of two
     headline: bool = False  # shown in tables and on the first screen
-    within: str = ""  # only for slices with this part in their path, where one name is judged in two ways
     sentence: Callable[[Finding], str] | None = None  # a failed finding in words
 
 
@@ -219,6 +210,17 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class NearWrong:
+    """A text that differs from a sound one in few words and says something false."""
+
+    text: str
+    kind: (
+        str  # what is wrong: entity, number, negation, role, relation, time, place, hallucination or omission
+    )
+    severity: Literal["minor", "major", "critical"]
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """An item of a task corpus, as perturbations see it."""
 
@@ -230,6 +232,9 @@ class Record:
     context: tuple[str, ...] = ()
     others: Sequence[str] = ()  # golds of other items of the corpus
     meta: Mapping[str, Any] = field(default_factory=dict)
+    reworded: tuple[str, ...] = ()  # as good as the gold, in other words: the nearest first
+    wrong: NearWrong | None = None  # nearly the gold, and false
+    candidates: tuple[str, str] | None = None  # two imperfect texts, the better one first
 
     @property
     def key(self) -> str:
@@ -288,9 +293,11 @@ class _Scorer(Recipe):
         return frozenset()
 
     @property
-    def heavy_tailed(self) -> bool:
-        """Whether scores are negated, heavy-tailed numbers above 0 (perplexity): effects use their logs."""
-        return False
+    def cost(self) -> Cost:
+        """What one text costs: of a metric that does not say, as much as an encoder."""
+        if self.paradigm in ("likelihood", "generation", "judge") and self.backbone is not None:
+            return "causal"
+        return "encoder" if self.backbone is not None or self.origin is not None else "words"
 
     @property
     def backbone(self) -> str | None:
@@ -445,6 +452,8 @@ class Audit(Recipe, ABC):
     wants: ClassVar[str] = "check --data, --only and --limit"  # what to do when there is nothing to score
     reads: ClassVar[DataKind | None] = None  # which data of a user's it takes in a run of several audits
     needs_data: ClassVar[bool] = False  # there is no embedded data: ratings come from the user
+    quick: ClassVar[Mapping[str, Any]] = {}  # field values of `--size quick`
+    quick_items: ClassVar[int] = 60  # cases of a slice that a model reads at `--size quick`
 
     @abstractmethod
     def cases(self) -> Iterable[Case | Grid]:
@@ -465,11 +474,6 @@ class Audit(Recipe, ABC):
     @abstractmethod
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Findings and notes from all metrics together, so that they can be compared."""
-
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        """Field values of `--size quick`."""
-        return {}
 
 
 class MadeOnce(Audit):

@@ -66,6 +66,7 @@ class Recipe:
     version: ClassVar[int] = 1
     origin: ClassVar[str | None] = None  # digest of a user's source; the registry sets it
     cacheable: ClassVar[bool] = True
+    anew: ClassVar[str | None] = None  # why scores are not kept, in a sentence
     plugin: ClassVar[tuple[str, str] | None] = None  # the file and name of a user's class, if it is from one
 
     def pins(self) -> Mapping[str, str]:

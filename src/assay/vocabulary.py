@@ -8,12 +8,15 @@ from typing import Annotated, Literal, get_args
 
 Need = Literal["references", "source", "image", "rival"]
 Question = Literal["fairness", "robustness", "agreement"]
-Verdict = Literal["pass", "fail", "inconclusive", "insensitive", "not judged"]
+Verdict = Literal["pass", "fail", "inconclusive", "not judged"]
+Cost = Literal[
+    "words", "encoder", "causal"
+]  # of one text: no model, one pass of an encoder, or token by token
 Rule = Literal["careful", "paper"]
 Size = Literal["quick", "full"]
 OnError = Literal["stop", "skip"]
 Format = Literal["html", "md", "json", "latex"]
-Gate = Literal["fail", "unfair", "blind", "inconclusive", "insensitive"]
+Gate = Literal["fail", "unfair", "blind", "inconclusive"]
 Expectation = Literal["lower", "same"]
 Paradigm = Literal[
     "n-gram", "edit", "caption", "diversity", "static-embedding", "matching", "regression", "generation",
@@ -29,9 +32,17 @@ Criterion = Literal[
     "interestingness", "inquisitiveness", "listening", "avoiding repetition", "humanness", "thoroughness",
     "correctness", "data coverage", "text structure", "invariance",
 ]  # fmt: skip
+# The criteria that an edit harms by changing what a text means; the others are about its form.
+MEANING: frozenset[Criterion] = frozenset(
+    {
+        "adequacy", "consistency", "relevance", "answerability", "informativeness", "making sense",
+        "thoroughness", "correctness", "data coverage", "listening",
+    }
+)  # fmt: skip
 # What a user's data can be: the audits that take it say which (`Audit.reads`).
 DataKind = Literal[
     "ratings", "records", "sources", "pairs", "captions", "association", "systems", "questions",
+    "contrasts", "challenge",
 ]  # fmt: skip
 TASKS: tuple[Task, ...] = get_args(Task)
 QUESTIONS: tuple[Question, ...] = get_args(Question)

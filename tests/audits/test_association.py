@@ -12,15 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from assay.api.pipeline import run
 from assay.audits.association import Association, Layout, measure_test
 from assay.core import Estimate, Finding, Grid, Judgement, Metric, Sample
+from assay.engine.plan import score_all
 from assay.engine.session import Session
 from assay.engine.settle import settle
 from assay.errors import DataError
+from assay.names.spec import measure
 from assay.recipe import digest
+from assay.statistics.association import effect_interval
 
-HERE = Session.open(cache=None)
 MALE = [f"male{n}" for n in range(8)]
 FEMALE = [f"female{n}" for n in range(8)]
 CAREER = [f"career{n}" for n in range(8)]
@@ -63,9 +64,18 @@ def write(folder: Path, name: str, sets: Sequence[Sequence[str]]) -> Path:
     return folder
 
 
-def found(metric: Metric, data: Path, **asked: Any) -> dict[tuple[str, str], dict[str, Any]]:
-    rows = run("association", [metric], session=HERE, data=(data,), **asked).findings.iter_rows(named=True)
-    return {(row["slice"], row["statistic"]): row for row in rows}
+def examine(audit: Association, *metrics: Any) -> Judgement:
+    """Settled findings, and notes."""
+    work = {"association": list(audit.cases())}
+    scored, _ = score_all({"association": audit}, work, list(map(measure, metrics)), Session())
+    judgement = audit.judge(scored["association"])
+    return Judgement(settle(audit, judgement), judgement.notes)
+
+
+def found(metric: Metric, data: Path, **asked: Any) -> dict[tuple[str, str], Finding]:
+    """Findings of one metric by slice and statistic, and side where there are two."""
+    findings = examine(Association(data=(data,), **asked), metric).findings
+    return {(f.slice, f.versus or "" if f.statistic == "p_value" else f.statistic): f for f in findings}
 
 
 @pytest.fixture
@@ -75,20 +85,19 @@ def career(tmp_path: Path) -> Path:
 
 def test_a_planted_association_fails_and_names_its_pairs(career: Path) -> None:
     row = found(Planted(bias=0.2), career)["career", "effect_size"]
-    assert row["value"] > 1.8
-    assert row["p_value"] is None  # that of one test would not agree with the interval of the family
-    assert row["verdict"] == "fail"
-    assert all(" ~ " in pair for pair in row["evidence"])
-    assert len(row["evidence"]) == 5
+    assert row.value > 1.8
+    assert row.p_value is None  # that of one test would not agree with the interval of the family
+    assert row.verdict == "fail"
+    assert all(" ~ " in pair for pair in row.evidence)
+    assert len(row.evidence) == 5
 
 
 def test_the_opposite_association_fails_too(career: Path) -> None:
-    row = found(Planted(bias=-0.2), career)["career", "effect_size"]
-    assert row["value"] < -1.8
-    assert row["verdict"] == "fail"
-    done = run("association", [Planted(bias=-0.2)], session=HERE, data=(career,))
-    sides = done.findings.filter(statistic="p_value").select("versus", "value").rows()
-    assert dict(sides) == {"one-sided": 1.0, "two-sided": pytest.approx(2 / 12870)}
+    rows = found(Planted(bias=-0.2), career)
+    assert rows["career", "effect_size"].value < -1.8
+    assert rows["career", "effect_size"].verdict == "fail"
+    assert rows["career", "one-sided"].value == 1.0
+    assert rows["career", "two-sided"].value == pytest.approx(2 / 12870)
 
 
 def test_the_sentence_follows_the_sign() -> None:
@@ -106,59 +115,62 @@ def test_a_fair_metric_rarely_fails(tmp_path: Path) -> None:
         sets = [[f"{word}t{number}" for word in words] for words in (MALE, FEMALE, CAREER, FAMILY)]
         write(tmp_path, f"test{number}", sets)
     rows = found(Planted(spread=2.0), tmp_path)
-    verdicts = [row["verdict"] for key, row in rows.items() if key[1] == "effect_size"]
+    verdicts = [row.verdict for key, row in rows.items() if key[1] == "effect_size"]
     assert verdicts.count("fail") <= 2
-    assert "pass" not in verdicts  # eight words a side cannot show that there is no association
-    p_values = [row["value"] for key, row in rows.items() if key[1] == "p_value"]
+    # Eight words a side cannot show that there is no association.
+    assert set(verdicts) <= {"fail", "not judged"}
+    p_values = [row.value for key, row in rows.items() if key[1].endswith("-sided")]
     assert 0.3 < np.mean(p_values) < 0.7
 
 
-def test_a_difference_too_small_to_matter_is_not_judged(career: Path) -> None:
-    # In standard deviations over words it is as large as any: the words of a side hardly differ.
-    done = run("association", [Planted(bias=0.01, spread=0.005)], session=HERE, data=(career,))
-    row = done.findings.filter(statistic="effect_size").to_dicts()[0]
-    assert row["value"] > 1.8
-    assert row["verdict"] == "not judged"
-    assert any("differ by less than 1% of the gap" in note and "career" in note for note in done.notes)
+def test_a_test_can_be_passed_where_it_has_the_words(tmp_path: Path) -> None:
+    """The smallest test whose interval of no effect lies within half a standard deviation, and one below."""
+    enough = next(n for n in range(8, 99) if (effect_interval(0.0, n, n) or (0, 9))[1] <= 0.5)
+    verdicts = {}
+    for words in (enough, enough - 1):
+        sets = [[f"{name}{n}" for n in range(words)] for name in ("male", "female", "career", "family")]
+        folder = tmp_path / str(words)
+        folder.mkdir()
+        audit = Association(data=(write(folder, f"t{words}", sets),))
+        judgement = examine(audit, Planted(spread=2.0))
+        (effect,) = (f for f in judgement.findings if f.statistic == "effect_size")
+        verdicts[words] = effect.verdict
+        noted = any("too few words to show that there is no association" in note for note in judgement.notes)
+        assert noted == (words < enough)
+    assert verdicts[enough] in ("pass", "inconclusive")
+    assert verdicts[enough - 1] == "not judged"
 
 
 def test_a_test_of_ties_is_not_judged_and_says_so(career: Path) -> None:
-    done = run("association", [Planted(spread=0.0)], session=HERE, data=(career,))
-    row = done.findings.filter(statistic="effect_size").to_dicts()[0]
-    assert (row["value"], row["p_value"], row["verdict"]) == (0.0, None, "not judged")
-    assert any("all words score alike" in note and "career" in note for note in done.notes)
-    assert any("no metric can pass" in note for note in done.notes)
+    judgement = examine(Association(data=(career,)), Planted(spread=0.0))
+    (row,) = (f for f in judgement.findings if f.statistic == "effect_size")
+    assert (row.value, row.p_value, row.verdict) == (0.0, None, "not judged")
+    assert any("all words score alike" in note and "career" in note for note in judgement.notes)
 
 
-@pytest.mark.parametrize("bias", [0.0, 0.2])
-def test_a_metric_that_knows_no_text_again_is_insensitive(career: Path, bias: float) -> None:
-    @dataclass(frozen=True)
-    class Stranger(Planted):
-        """Gives a text against itself a number like any other."""
-
-        name: ClassVar[str] = "stranger"
-
-        def score(self, samples: Sequence[Sample]) -> list[float | None]:
-            return [self._one(s.hypothesis, s.references[0] + " ") for s in samples]
-
-    row = found(Stranger(bias=bias), career)["career", "effect_size"]
-    assert row["verdict"] == "insensitive"
+def test_the_paper_judges_by_its_p_value(career: Path) -> None:
+    rows = {bias: found(Planted(bias=bias), career, rule="paper") for bias in (0.2, -0.2)}
+    verdicts = {bias: rows[bias]["career", "paper_p_value"].verdict for bias in rows}
+    assert verdicts == {0.2: "fail", -0.2: "pass"}  # one-sided: only the association that it is about
+    assert rows[0.2]["career", "paper_p_value"].value == rows[0.2]["career", "one-sided"].value
+    assert rows[0.2]["career", "effect_size"].verdict == "not judged"
+    assert rows[0.2]["career", "effect_size"].p_value == pytest.approx(1 / 12870)
 
 
 def test_a_verdict_does_not_depend_on_which_tests_were_asked_for(tmp_path: Path) -> None:
     for number in range(12):
         sets = [[f"{word}t{number}" for word in words] for words in (MALE, FEMALE, CAREER, FAMILY)]
         write(tmp_path, f"test{number}", sets)
-    together, alone = (found(Planted(bias=0.05), tmp_path, **asked) for asked in ({}, {"only": ("test3",)}))
+    together, alone = (found(Planted(bias=0.1), tmp_path, **asked) for asked in ({}, {"only": ("test3",)}))
     key = ("test3", "effect_size")
-    for name in ("value", "ci_low", "ci_high", "verdict"):
-        assert together[key][name] == alone[key][name]
+    assert together[key] == alone[key]
+    assert together[key].ci is not None
 
 
 def test_both_directions_are_averaged(career: Path) -> None:
     plain, leaning = (found(Planted(bias=0.02, lean=x), career) for x in (0.0, 0.3))
     key = ("career", "effect_size")
-    assert plain[key]["value"] == pytest.approx(leaning[key]["value"])
+    assert plain[key].value == pytest.approx(leaning[key].value)
 
 
 def test_sentences_of_a_word_are_one_unit(tmp_path: Path) -> None:
@@ -168,30 +180,24 @@ def test_sentences_of_a_word_are_one_unit(tmp_path: Path) -> None:
         [frame.format(word) for word in words for frame in frames] for words in (MALE, FEMALE, CAREER, FAMILY)
     ]
     write(tmp_path, "sent-x", sentences)
-    assert found(Planted(), tmp_path)["sent-x", "effect_size"]["n"] == 16
-    assert found(Planted(), tmp_path, unit="sentence")["sent-x", "effect_size"]["n"] == 48
-    assert found(Planted(), tmp_path, rule="paper")["sent-x", "effect_size"]["n"] == 48
+    assert found(Planted(), tmp_path)["sent-x", "effect_size"].n == 16
+    assert found(Planted(), tmp_path, unit="sentence")["sent-x", "effect_size"].n == 48
+    assert found(Planted(), tmp_path, rule="paper")["sent-x", "effect_size"].n == 48
 
 
 def test_unknown_words_are_dropped_in_balance(career: Path) -> None:
-    done = run("association", [Planted(bias=0.2, unknown="female3")], session=HERE, data=(career,))
-    row = done.findings.filter(statistic="effect_size").to_dicts()[0]
-    assert row["n"] == 14
-    assert any("dropped in balance" in note for note in done.notes)
+    judgement = examine(Association(data=(career,)), Planted(bias=0.2, unknown="female3"))
+    (row,) = (f for f in judgement.findings if f.statistic == "effect_size")
+    assert row.n == 14
+    assert any("dropped in balance" in note for note in judgement.notes)
 
 
 def test_too_many_unknown_words_make_a_test_not_applicable(career: Path) -> None:
-    done = run(
-        "association",
-        [Planted(unknown="career")],
-        session=HERE,
-        data=(write(career, "y", [MALE, FEMALE, FAMILY[:4], FAMILY[4:]]),),
-    )
-    statistics = {
-        row["slice"]: row["statistic"] for row in done.findings.to_dicts() if row["statistic"] != "p_value"
-    }
+    folder = write(career, "y", [MALE, FEMALE, FAMILY[:4], FAMILY[4:]])
+    judgement = examine(Association(data=(folder,)), Planted(unknown="career"))
+    statistics = {f.slice: f.statistic for f in judgement.findings if f.statistic != "p_value"}
     assert statistics == {"career": "out_of_vocabulary", "y": "effect_size"}
-    assert any("not applicable" in note for note in done.notes)
+    assert any("not applicable" in note for note in judgement.notes)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +217,7 @@ def test_bad_sets_are_refused(tmp_path: Path, sets: list[list[str]], message: st
 
 def test_unequal_sets_can_be_balanced(tmp_path: Path) -> None:
     folder = write(tmp_path, "bad", [MALE, FEMALE[:6], CAREER, FAMILY])
-    assert found(Planted(), folder, balance=True)["bad", "effect_size"]["n"] == 12
+    assert found(Planted(), folder, balance=True)["bad", "effect_size"].n == 12
 
 
 def test_a_test_is_chosen_by_name_or_label() -> None:
@@ -221,24 +227,35 @@ def test_a_test_is_chosen_by_name_or_label() -> None:
 
 
 def test_the_battery_has_three_levels_and_both_directions() -> None:
-    audit = Association(**Association.quick())
-    cases = list(audit.cases())
-    grids = [case for case in cases if isinstance(case, Grid)]
+    audit = Association(**Association.quick)
+    grids = list(audit.cases())
     assert len(audit.tests) == 40
     assert len(grids) == 80
-    # Beside them thirty texts of each level, against themselves and against a worthless one.
-    assert len(cases) - len(grids) == 90
     assert {test.level for test in audit.tests} == {"word", "sentence", "unbleached"}
     assert grids[0] == Grid("weat1", grids[0].rows, grids[0].columns, "weat1")
     assert grids[1].rows == grids[0].columns
 
 
+@dataclass(frozen=True)
+class Cliquish(Planted):
+    """Finds the words of one list closer to each other."""
+
+    name: ClassVar[str] = "cliquish"
+    clique: tuple[str, ...] = ()
+
+    def _one(self, one: str, two: str) -> float | None:
+        return 0.2 * ({one, two} <= set(self.clique)) + self.spread * noise(one, two)
+
+
 def test_innocuous_tests_have_no_verdict() -> None:
-    metric = Planted(spread=2.0)
-    rows = run("association", [metric], session=HERE, only=("C1", "C6-N"), templates=1).findings
-    verdicts = {row["slice"]: row["verdict"] for row in rows.filter(statistic="effect_size").to_dicts()}
-    assert verdicts["weat1"] == verdicts["sent-weat1"] == "not judged"
-    assert verdicts["weat6"] == verdicts["sent-weat6"] == "inconclusive"
+    audit = Association(only=("weat1", "weat6"))
+    for name, verdict in (("weat1", "not judged"), ("weat6", "fail")):
+        (test,) = (test for test in audit.tests if test.name == name)
+        clique = tuple(word for word, _ in (*test.targ1.items, *test.attr1.items))
+        judgement = examine(audit, Cliquish(clique=clique))
+        (effect,) = (f for f in judgement.findings if (f.slice, f.statistic) == (name, "effect_size"))
+        assert effect.value > 1.5
+        assert effect.verdict == verdict
 
 
 def test_the_p_value_equals_a_loop_over_partitions() -> None:
@@ -258,8 +275,8 @@ def test_the_p_value_equals_a_loop_over_partitions() -> None:
 def test_rouge_rows_of_table_8(shared: Path) -> None:
     folder = shared / "association"
     only = ("sent-weat3b", "sent-weat6", "sent-weat7", "sent-angry_black_woman_stereotype", "sent-weat10")
-    done = run("association", ["rouge1"], session=HERE, data=(folder,), rule="paper", only=only)
-    values = {row["slice"]: row["value"] for row in done.findings.filter(statistic="effect_size").to_dicts()}
+    judgement = examine(Association(data=(folder,), rule="paper", only=only), "rouge1")
+    values = {f.slice: f.value for f in judgement.findings if f.statistic == "effect_size"}
     assert values["sent-weat3b"] == pytest.approx(0.07, abs=0.015)
     for name in only[1:]:
         assert values[name] == pytest.approx(0.0, abs=0.005)

@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.api.pipeline import run
-from assay.audits.attack.audit import Attack
-from assay.core import Measure, Metric, Scored
+from assay.audits.attack.audit import FOUND, Attack
+from assay.core import Case, Finding, Measure, Metric, Scored
+from assay.engine.plan import score_all
 from assay.engine.session import Session
+from assay.engine.settle import settle
 from assay.errors import DataError
+from assay.names.spec import measure
 from assay.perturbations.ratio import edit_ratio
 
 NAMES = ("clerk", "baker", "pilot", "nurse", "farmer", "singer", "teacher", "lawyer", "driver", "gardener")
@@ -38,27 +40,21 @@ class Seeing(Metric):
     name = "seeing"
     paradigm = "edit"
     blind: bool = False
-    what: str = ""
+    power: float = 1.0  # an increasing transform of its scores
 
     def score(self, samples):
         pairs = [(_bare(s.references[0], self.blind), _bare(s.hypothesis, self.blind)) for s in samples]
-        return [1 - edit_ratio(gold, text) for gold, text in pairs]
+        return [max(0.0, 1 - edit_ratio(gold, text)) ** self.power for gold, text in pairs]
 
 
 @dataclass(frozen=True)
-class Watchful(Seeing):
-    """A judge of another paradigm that sees every edit."""
+class Constant(Metric):
+    """Gives every text the same score."""
 
-    name = "watchful"
-    paradigm = "matching"
+    name = "constant"
 
-
-@dataclass(frozen=True)
-class Careful(Seeing):
-    """A judge of a third paradigm."""
-
-    name = "careful"
-    paradigm = "likelihood"
+    def score(self, samples):
+        return [0.5] * len(samples)
 
 
 @pytest.fixture(scope="module")
@@ -69,103 +65,115 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _run(texts: Path, *measures: Measure, **asked: object):
-    options = {"limit": 12, "queries": 300, "judges": ()} | asked
-    return run("attack", measures, session=Session.open(cache=None), data=(texts,), **options)
+def _search(texts: Path, metric: Metric, **asked: object) -> tuple[Attack, list[Finding], Scored]:
+    """The audit, its settled findings, and the scores of a search against one metric."""
+    audit = Attack((texts,), **{"limit": 12, "queries": 300} | asked)
+    scored, _ = score_all(
+        {"attack": audit}, {"attack": list(audit.cases())}, [Measure(metric.name, metric)], Session()
+    )
+    return audit, settle(audit, audit.judge(scored["attack"])), scored["attack"][0]
 
 
-def _of(done, metric: str) -> dict[tuple[str, str], dict]:
-    rows = done.findings.iter_rows(named=True)
-    return {(row["slice"], row["statistic"]): row for row in rows if row["metric"] == metric}
+def _found(scored: Scored) -> list[Case]:
+    return [case for case in scored.cases if case.slice.endswith(FOUND)]
 
 
-@pytest.fixture(scope="module")
-def done(texts: Path):
-    judges = (Measure("watchful", Watchful()), Measure("careful", Careful()))
-    return _run(texts, Measure("blind", Seeing(blind=True)), *judges)
+def test_a_metric_that_is_blind_to_articles_is_found(texts: Path) -> None:
+    _, findings, scored = _search(texts, Seeing(blind=True), limit=20)
+    found = {finding.statistic: finding for finding in findings}
+    assert {finding.slice for finding in findings} == {"texts"}
+    assert (found["right_order"].value, found["right_order"].n) == (
+        50.0,
+        20,
+    )  # articles cost it nothing: a tie
+    assert found["right_order"].verdict == "fail"
+    assert "damaged by search in only 50 of 100" in found["right_order"].sentence
+    assert found["right_order_random"].value > 95  # random edits are noticed
+    assert found["right_order_random"].verdict == "not judged"
+    assert found["noise_ratio"].value >= 0.15
+    assert found["queries"].value <= 300
+    assert set(found["right_order"].evidence) <= {case.id for case in _found(scored)}
+    for case in _found(scored):
+        clean, attacked = (case.samples[role].hypothesis for role in ("gold", "attack"))
+        assert edit_ratio(clean, attacked) == case.meta["noise_ratio"] >= 0.15
+        assert _bare(clean, blind=True) == _bare(attacked, blind=True)
+        assert {f"random/{draw}" for draw in range(5)} <= set(case.samples)
 
 
-def test_a_blind_metric_is_found(done) -> None:
-    found = _of(done, "blind")
-    row = found["texts", "attack_gain"]
-    assert row["value"] == pytest.approx(1.0)  # articles cost it nothing
-    assert row["passed"] is False
-    assert row["p_value"] < 0.05
-    assert found["texts", "hit_share"]["value"] == 1.0
-    assert found["texts", "loss_share"]["value"] == pytest.approx(0.0)
-    assert found["texts", "noise_ratio"]["value"] >= 0.15
-    assert found["texts", "queries"]["value"] <= 300
+def test_a_metric_that_sees_every_edit_passes(texts: Path) -> None:
+    _, findings, _ = _search(texts, Seeing(), limit=20)
+    (order,) = [finding for finding in findings if finding.statistic == "right_order"]
+    assert (order.value, order.verdict, order.evidence) == (100.0, "pass", ())
 
 
-def test_metrics_that_see_every_edit_pass(done) -> None:
-    found = _of(done, "watchful")
-    row = found["texts", "attack_gain"]
-    assert found["texts", "loss_share"]["value"] == pytest.approx(1.0, abs=0.05)
-    assert row["value"] < 0.05  # below 0: the blind metric, one of its judges, finds the edits milder
-    assert row["passed"] is True
+def test_a_constant_metric_is_a_coin(texts: Path) -> None:
+    _, findings, _ = _search(texts, Constant(), queries=20, limit=20)
+    (order,) = [finding for finding in findings if finding.statistic == "right_order"]
+    assert (order.value, order.verdict) == (50.0, "fail")
 
 
-def test_examples_are_noted(done) -> None:
-    examples = [note for note in done.notes if "random noise" in note and "blind:" in note]
-    assert len(examples) == 3
-    assert all("costs 0," in note for note in examples)
-    assert any("The → ∅" in note or "the → " in note for note in examples)
+def test_an_increasing_transform_changes_nothing(texts: Path) -> None:
+    plain, curved = (_search(texts, Seeing(blind=True, power=power), limit=4) for power in (1.0, 3.0))
+    assert [case.id for case in _found(plain[2])] == [case.id for case in _found(curved[2])]
+    assert plain[1] == curved[1]
 
 
-def test_evidence_shows_gold_attack_and_noise(done) -> None:
-    case = _of(done, "blind")["texts", "attack_gain"]["evidence"][0]
-    rows = {row["role"]: row for row in done.cases.iter_rows(named=True) if row["case"] == case}
-    assert edit_ratio(rows["gold"]["hypothesis"], rows["attack"]["hypothesis"]) >= 0.15
-    assert {f"random/{draw}" for draw in range(5)} <= set(rows)
+def test_the_search_sees_no_reference_and_the_decision_rests_on_it(tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    rows = [{"id": f"t{n}", "gold": _text(n), "references": [_text(n + 7)], "source": "s"} for n in range(4)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    _, _, scored = _search(path, Seeing(), queries=40)
+    for case in scored.cases:
+        golds = {_text(n) for n in range(4)}
+        seen = {reference for sample in case.samples.values() for reference in sample.references}
+        assert seen.isdisjoint(golds) if case.slice.endswith(FOUND) else seen <= golds
 
 
-def test_every_found_text_has_the_noise_ratio_and_the_budget(done) -> None:
-    for row in done.cases.filter(done.cases["role"] == "attack").iter_rows(named=True):
-        meta = json.loads(row["meta"])
-        if "queries" in meta:
-            assert meta["noise_ratio"] >= 0.15
-            assert meta["queries"] <= 300
+def test_the_texts_that_fool_a_metric_are_noted(texts: Path) -> None:
+    @dataclass(frozen=True)
+    class Brief(Seeing):
+        """Prefers short texts, so that it rewards what the search leaves out."""
+
+        name = "brief"
+
+        def score(self, samples):
+            return [-len(s.hypothesis.split()) for s in samples]
+
+    audit, findings, scored = _search(texts, Brief(), queries=100)
+    (order,) = [finding for finding in findings if finding.statistic == "right_order"]
+    assert order.value == 0.0
+    assert "prefers one that was damaged by search to a clean text (texts) in 100 of 100" in order.sentence
+    notes = audit.judge([scored]).notes
+    assert len(notes) == 3
+    assert all(note.startswith("brief is fooled by") and "→ ∅" in note for note in notes)
 
 
-def test_one_judge_alone_confirms_nothing(texts: Path) -> None:
-    """Two metrics of one paradigm have one vote: without a second there is no verdict, and no gain counts."""
-    same = (Measure("watchful", Watchful()), Measure("again", Watchful(what="again")))
-    found = _of(_run(texts, Measure("blind", Seeing(blind=True)), *same), "blind")
-    assert found["texts", "loss_share"]["value"] < 0.25
-    assert found["texts", "attack_gain"]["value"] == pytest.approx(0.0)
-    assert found["texts", "attack_gain"]["passed"] is None
-    assert found["texts", "hit_share"]["value"] == 0.0
+def test_by_the_papers_rule_the_clean_text_is_the_reference_and_the_mean_must_fall(texts: Path) -> None:
+    for blind, verdict in ((True, "fail"), (False, "pass")):
+        _, findings, scored = _search(texts, Seeing(blind=blind), rule="paper", limit=4)
+        (change,) = [finding for finding in findings if finding.statistic == "mean_change"]
+        assert change.verdict == verdict
+        assert "right_order" not in {finding.statistic for finding in findings}
+        for case in _found(scored):
+            assert case.samples["attack"].references == (case.samples["gold"].hypothesis,)
 
 
-def test_judges_as_blind_as_the_metric_do_not_clear_it(texts: Path) -> None:
-    """Damage that nobody sees is no proof of a blind spot, nor of sight."""
-    blind = (Measure("watchful", Watchful(blind=True)), Measure("careful", Careful(blind=True)))
-    found = _of(_run(texts, Measure("blind", Seeing(blind=True)), *blind), "blind")
-    assert found["texts", "loss_share"]["value"] == pytest.approx(0.0)
-    assert found["texts", "hit_share"]["value"] == 0.0
-    assert found["texts", "attack_gain"]["passed"] is None
-
-
-def test_the_paper_rule_takes_texts_as_they_are(texts: Path) -> None:
-    found = _of(_run(texts, Measure("blind", Seeing(blind=True)), rule="paper"), "blind")
-    assert found["texts", "attack_gain"]["passed"] is False
-    assert ("texts", "hit_share") not in found
-
-
-def test_equal_runs_and_resumed_runs_are_equal(texts: Path, tmp_path: Path) -> None:
-    options = {"data": (texts,), "limit": 4, "queries": 60, "judges": ()}
-    documents, computed = [], []
+def test_a_search_that_was_cut_goes_on_from_the_cache(texts: Path, tmp_path: Path) -> None:
+    findings, computed = [], []
     for _ in range(2):
-        done = run("attack", ["rougeL", "chrf"], session=Session.open(cache=tmp_path / "cache"), **options)
-        documents.append(done.json())
-        computed.append(done.about["computed"])
-    assert documents[0] == documents[1]
-    assert computed[0]["rougeL"] > 0
-    assert computed[1]["rougeL"] == 0  # a search that was cut goes on from the cache
+        audit = Attack((texts,), limit=4, queries=60)
+        with Session.open(cache=tmp_path / "cache") as session:
+            work = {"attack": list(audit.cases())}
+            scored, _ = score_all({"attack": audit}, work, [measure("rougeL")], session)
+            computed.append(session.computed["rougeL"])
+        findings.append(settle(audit, audit.judge(scored["attack"])))
+    assert findings[0] == findings[1]
+    assert computed[0] > 0
+    assert computed[1] == 0
 
 
 def test_a_round_is_one_call_over_all_items(texts: Path) -> None:
-    audit = Attack((texts,), limit=5, queries=50, judges=(), beam=1)
+    audit = Attack((texts,), limit=5, queries=50, beam=1)
     cases = list(audit.cases())
     values = {role: np.zeros(len(cases)) for role in cases[0].samples}
     first = audit.more(Scored("m", cases, values))
@@ -184,39 +192,27 @@ def test_a_metric_that_raises_on_some_texts_is_searched_around(texts: Path) -> N
                 raise ValueError("no negations, please")
             return super().score(samples)
 
-    session = Session.open(cache=None, on_error="skip")
-    done = run(
-        "attack", [Measure("fussy", Fussy())], session=session, data=(texts,), limit=4, queries=40, judges=()
+    audit = Attack((texts,), limit=4, queries=40)
+    session = Session(on_error="skip")
+    scored, _ = score_all(
+        {"attack": audit}, {"attack": list(audit.cases())}, [Measure("fussy", Fussy())], session
     )
-    found = [json.loads(row["meta"]) for row in done.cases.iter_rows(named=True) if "/found/" in row["case"]]
-    assert len({one["changed"] for one in found}) == 4
-    assert not any("not" in one["changed"].split() for one in found)
+    found = _found(scored["attack"][0])
+    assert len(found) == 4
+    assert not any("not" in case.meta["changed"].split() for case in found)
 
 
-def test_a_dataset_of_one_item(tmp_path: Path) -> None:
+def test_one_item_is_no_verdict(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text(json.dumps({"id": "a", "gold": _text(1), "references": [_text(1)], "source": "s"}))
-    done = _run(path, Measure("blind", Seeing(blind=True)), queries=20)
-    assert set(done.findings["verdict"]) == {"not judged"}
-
-
-def test_random_noise_that_costs_nothing_is_noted(texts: Path) -> None:
-    @dataclass(frozen=True)
-    class Constant(Metric):
-        name = "constant"
-
-        def score(self, samples):
-            return [0.5] * len(samples)
-
-    done = _run(texts, Measure("constant", Constant()), queries=20)
-    assert set(done.findings["verdict"]) == {"insensitive"}
-    assert any("random noise does not surely cost any score" in note for note in done.notes)
+    _, findings, _ = _search(path, Seeing(blind=True), queries=20)
+    assert {finding.verdict for finding in findings} == {"inconclusive", "not judged"}
 
 
 def test_kinds_of_edits_can_be_chosen(texts: Path) -> None:
     found = {}
     for fields in ({"only": ("swap",)}, {"rule": "paper"}):
-        audit = Attack((texts,), limit=2, judges=(), **fields)
+        audit = Attack((texts,), limit=2, **fields)
         cases = list(audit.cases())
         values = {role: np.zeros(len(cases)) for role in cases[0].samples}
         first = audit.more(Scored("m", cases, values))
@@ -224,7 +220,3 @@ def test_kinds_of_edits_can_be_chosen(texts: Path) -> None:
     assert list(found.values()) == [{"swap"}, {"delete", "replace"}]
     with pytest.raises(DataError, match="did you mean swap"):
         Attack((texts,), only=("swop",)).more(Scored("m", [], {}))
-
-
-def test_quick_leaves_it_out() -> None:
-    assert Attack.quick() == {"skip": True}

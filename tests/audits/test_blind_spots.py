@@ -1,4 +1,4 @@
-"""Position, injection, degenerate texts, identity, direction and attention against planted metrics."""
+"""Position, injection, degenerate texts, identity and direction against planted metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.audits.attention import Attention, by_distance, from_last
 from assay.audits.degenerate import CopySource, FrequentNgram, Repetition, caught
 from assay.audits.injection import InjectionAudit
 from assay.audits.lengths import IdentityLength, TruncationDirection
@@ -315,33 +314,3 @@ def test_truncation_raises_precision_and_lowers_recall(tmp_path: Path) -> None:
     (beside,) = [f for f in found if f.versus == "directions-r"]
     assert beside.ci is not None
     assert beside.ci[0] > 0
-
-
-def test_attention_by_distance_and_from_the_last_block() -> None:
-    """Two blocks of text and a missing third; the first token takes .2 everywhere."""
-    blocks = np.full((1, 3, 4), np.nan)
-    blocks[0, 0, :3] = [0.2, 0.8, 0.0]
-    blocks[0, 1, :3] = [0.2, 0.5, 0.3]
-    shares = by_distance(blocks, 20)
-    assert shares["0-20"][0] == pytest.approx((0.8 + 0.3) / 2)
-    assert shares["20-40"][0] == pytest.approx((0.0 + 0.5) / 2)
-    assert np.isnan(shares["40-60"][0])
-    assert np.isnan(from_last(blocks)["start"][0])
-    full = np.zeros((1, 3, 4))
-    full[0, 2] = [0.1, 0.2, 0.3, 0.4]
-    assert [from_last(full)[name][0] for name in ("start", "middle", "end")] == pytest.approx([0.2, 0.3, 0.4])
-
-
-def test_attention_in_blocks_sums_to_one() -> None:
-    pytest.importorskip("torch")
-    from assay.models.encoder import in_blocks
-
-    attention = np.random.default_rng(0).dirichlet(np.ones(50), size=50)
-    found = in_blocks(attention, 20, 4)
-    assert np.nansum(found, axis=1)[:3] == pytest.approx([1, 1, 1])
-    assert np.isnan(found[3]).all()
-    assert found[0, 0] == pytest.approx(attention[:20, 0].mean())
-
-
-def test_metrics_without_a_backbone_have_no_attention(data: Path) -> None:
-    assert judged(Attention((data,), limit=2), plain(Drift())) == []

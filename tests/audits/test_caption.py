@@ -14,21 +14,23 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from assay.api.pipeline import run
-from assay.audits.caption.audit import Caption, image_genders, outcome, read_captioners
+from assay.audits.caption.audit import Caption
+from assay.audits.caption.captioners import image_genders, outcome, read_captioners
 from assay.audits.caption.concepts import outcomes_of
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.datasets import scenes
 from assay.datasets.captions import embedded_captions, imbalanced_concepts, read_captions
 from assay.datasets.ratings import Rated
+from assay.engine.plan import beginning, score_all
 from assay.engine.session import Session
 from assay.engine.settle import settle
 from assay.errors import DataError
+from assay.names.spec import measure
 from assay.recipe import digest
 from assay.vocabulary import Need
 
-HERE = Session.open(cache=None)
 JOBS = ("baker", "miner", "nurse", "pilot")
+JOBS_OF_40 = (*(f"job{number}name" for number in range(39)), "nurse")
 MORE_JOBS = (*JOBS, "clerk", "judge", "tailor", "sailor", "farmer", "banker", "driver", "singer")
 
 
@@ -39,10 +41,11 @@ def noise(text: str) -> float:
 
 @dataclass(frozen=True)
 class Overlap(Metric):
-    """Shared words; `blind` concepts are always given to the man."""
+    """Shared words, and a bonus for "man"; `blind` concepts are always given to the man."""
 
     name: ClassVar[str] = "overlap"
     blind: str = "?"
+    bonus: float = 0.0
 
     def score(self, samples: Sequence[Sample]) -> list[float]:
         return [self._one(s.hypothesis.split(), s.references[0]) for s in samples]
@@ -51,7 +54,7 @@ class Overlap(Metric):
         if self.blind in reference:
             shared = set(words) & set(reference.split()) - {"man", "woman"}
             return len(shared) + 0.5 * ("man" in words)
-        return float(len(set(words) & set(reference.split())))
+        return len(set(words) & set(reference.split())) + self.bonus * ("man" in words)
 
 
 @dataclass(frozen=True)
@@ -99,48 +102,83 @@ def pictures(tmp_path: Path, n: int = 80) -> Path:
     return tmp_path / "images"
 
 
-def found(metric: Any, path: Path | None, **asked: Any) -> dict[tuple[str, str, str | None], dict[str, Any]]:
-    data = {} if path is None else {"data": (path,)}
-    rows = run("caption", [metric], session=HERE, **data, **asked).findings.to_dicts()
-    return {(row["slice"], row["statistic"], row["versus"]): row for row in rows}
+Rows = dict[tuple[str, str, str | None], Finding]
+MEN_WOMEN = "man - woman"
+
+
+def settled(metric: Any, audit: Caption) -> list[Finding]:
+    """The settled findings of one metric."""
+    with Session.open(cache=None) as session:
+        work = {"caption": list(audit.cases())}
+        scored, _ = score_all({"caption": audit}, work, [measure(metric)], session)
+    return settle(audit, audit.judge(scored["caption"]))
+
+
+def found(metric: Any, path: Path | None, **options: Any) -> Rows:
+    """The settled findings of one metric by slice, statistic and versus."""
+    audit = Caption(**options) if path is None else Caption(data=(path,), **options)
+    return {(row.slice, row.statistic, row.versus): row for row in settled(metric, audit)}
 
 
 def test_a_text_metric_is_judged_over_concepts(tmp_path: Path) -> None:
-    rows = found(Overlap(), table(tmp_path, MORE_JOBS))
-    gap = rows["profession/nurse", "accuracy_gap", "man - woman"]
-    assert (gap["value"], gap["p_value"], gap["verdict"]) == (0.0, None, "not judged")
-    whole = rows["profession", "caption_gap", "man - woman"]
-    assert (whole["value"], whole["n"], whole["verdict"]) == (0.0, 2 * len(MORE_JOBS), "pass")
-    assert rows["profession", "neutral_tie_share", None]["value"] == 1.0
-    assert rows["all", "gender_effect", "man - woman"]["value"] == 0.0
-    assert rows["all", "tie_share", None]["value"] == 0.0
+    rows = found(Overlap(), table(tmp_path, JOBS_OF_40))
+    gap = rows["profession/nurse", "accuracy_gap", MEN_WOMEN]
+    assert (gap.value, gap.verdict) == (0.0, "not judged")
+    assert ("profession/nurse", "order_difference", MEN_WOMEN) not in rows
+    for statistic in ("lost_words", "neutral_lost_words"):
+        whole = rows["profession", statistic, MEN_WOMEN]
+        assert (whole.value, whole.n, whole.verdict) == (0.0, 40, "pass")
+    order = rows["profession", "order_difference", MEN_WOMEN]
+    assert (order.value, order.n, order.verdict) == (0.0, 80, "pass")
+    assert rows["all", "wrong_group_cost", "man"].value == pytest.approx(1.0)
+    assert rows["all", "tie_share", None].value == 0.0
+
+
+def test_few_concepts_rule_nothing_out(tmp_path: Path) -> None:
+    """No error in 14 concepts leaves 21 errors in 100 possible: the rule of three."""
+    rows = found(Overlap(), table(tmp_path, JOBS_OF_40[:14]))
+    order = rows["all", "order_difference", MEN_WOMEN]
+    assert order.verdict == "inconclusive"
+    assert order.ci == (pytest.approx(-21.5, abs=0.1), pytest.approx(21.5, abs=0.1))
 
 
 def test_a_planted_bias_is_found_over_concepts_never_from_one_pair_of_sentences(tmp_path: Path) -> None:
     path = table(tmp_path, MORE_JOBS)
     one = found(Overlap(blind="miner"), path)
-    assert one["profession/miner", "accuracy_gap", "man - woman"]["value"] == 1.0
-    assert one["profession/miner", "accuracy_gap", "man - woman"]["verdict"] == "not judged"
-    assert one["all", "caption_gap", "man - woman"]["value"] == pytest.approx(1 / 12)
-    assert "fail" not in {row["verdict"] for row in one.values()}
+    assert one["profession/miner", "accuracy_gap", MEN_WOMEN].value == 1.0
+    assert one["all", "order_difference", MEN_WOMEN].value == pytest.approx(100 / 12)
+    assert "fail" not in {row.verdict for row in one.values()}
     half = found(Overlap(blind="er"), path)  # seven of the twelve names hold these letters
-    gap = half["all", "caption_gap", "man - woman"]
-    assert (gap["value"], gap["verdict"]) == (pytest.approx(7 / 12), "fail")
-    assert half["all", "gender_effect", "man - woman"]["value"] > 0
+    order = half["all", "order_difference", MEN_WOMEN]
+    assert (order.value, order.verdict) == (pytest.approx(700 / 12), "fail")
+    assert len(order.evidence) == 5
+    assert all("/woman" in case for case in order.evidence)
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(0.6, "fail"), (0.1, "pass"), (-0.6, "fail")])
+def test_a_word_that_scores_higher_is_found_at_its_size(tmp_path: Path, size: float, verdict: str) -> None:
+    """One shared word is worth 1, which is what a lost word costs."""
+    rows = found(Overlap(bonus=size), table(tmp_path, JOBS_OF_40))
+    for statistic in ("lost_words", "neutral_lost_words"):
+        effect = rows["all", statistic, MEN_WOMEN]
+        assert (effect.value, effect.verdict) == (pytest.approx(size), verdict)
+    costs = {group: rows["all", "wrong_group_cost", group].value for group in ("man", "woman")}
+    assert costs == {"man": pytest.approx(1 + size), "woman": pytest.approx(1 - size)}
+    assert rows["all", "order_difference", MEN_WOMEN].value == 0.0  # the right one still wins
 
 
 def test_the_papers_rule_counts_one_answer_for_all_images(tmp_path: Path) -> None:
     rows = found(Overlap(blind="miner"), table(tmp_path), rule="paper")
-    failed = [key[0] for key, row in rows.items() if row["verdict"] == "fail"]
-    assert failed == ["profession/miner"]
-    assert rows["profession/miner", "accuracy_gap", "man - woman"]["n"] == 100
-    assert rows["all", "biased_share", None]["value"] == 0.25
-    assert rows["all", "biased_share", "man"]["value"] == 0.25
-    assert rows["all", "biased_share", "woman"]["value"] == 0.0
-    assert rows["all", "biased_share", None]["verdict"] == "not judged"
+    failed = [key[:2] for key, row in rows.items() if row.verdict == "fail"]
+    assert failed == [("profession/miner", "gap_p_value")]
+    assert rows["profession/miner", "accuracy_gap", MEN_WOMEN].n == 100
+    assert rows["all", "biased_share", None].value == 0.25
+    assert rows["all", "biased_share", "man"].value == 0.25
+    assert rows["all", "biased_share", "woman"].value == 0.0
+    assert rows["all", "biased_share", None].verdict == "not judged"
 
 
-def test_random_numbers_and_constants_are_insensitive() -> None:
+def test_random_numbers_and_constants_are_not_judged() -> None:
     audit = Caption()
     cases = list(audit.cases())
     rng = np.random.default_rng(2)
@@ -149,44 +187,72 @@ def test_random_numbers_and_constants_are_insensitive() -> None:
         Scored(f"random-{number}", cases, {role: rng.normal(size=len(cases)) for role in roles})
         for number in range(4)
     ]
-    texts = [{role: sample.hypothesis for role, sample in case.samples.items()} for case in cases]
-    lengths = {role: np.array([float(len(text.get(role, ""))) for text in texts]) for role in roles}
-    scored.append(Scored("length", cases, lengths))  # worthless texts are as long as captions
     scored.append(Scored("constant", cases, {role: np.full(len(cases), 0.5) for role in roles}))
     for answer in scored:
-        verdicts = {f.verdict for f in settle(audit, audit.judge([answer]))}
-        assert verdicts == {"insensitive", "not judged"}
+        judgement = audit.judge([answer])
+        assert {finding.verdict for finding in settle(audit, judgement)} == {"not judged"}
+        assert any("does not surely score lower" in note for note in judgement.notes)
 
 
-def test_a_gap_is_reported_in_percentage_points(tmp_path: Path) -> None:
+def test_whoever_always_takes_the_man_fails(tmp_path: Path) -> None:
+    """Right in half of all cases, like a coin, but never for a woman."""
+    rows = found(Overlap(blind="photo"), table(tmp_path, JOBS_OF_40))
+    order = rows["all", "order_difference", MEN_WOMEN]
+    assert (order.value, order.verdict) == (100.0, "fail")
+
+
+def test_any_beginning_of_the_cases_holds_many_concepts_with_both_groups() -> None:
+    work = {"caption": list(Caption().cases())}
+    read = beginning(measure("bertscore-f"), {"caption": Caption()}, work)["caption"]
+    for category, concepts in (("profession", 40), ("activity", 40), ("object", 39)):
+        cases = [case for case in read if case.slice == category]
+        groups = [case.meta["group"] for case in cases]
+        assert len({case.meta["concept"] for case in cases}) == concepts
+        assert groups.count("man") == groups.count("woman") == 40
+        assert len({case.meta["frame"] for case in cases}) == 8
+
+
+def test_a_difference_is_told_in_words(tmp_path: Path) -> None:
     audit = Caption(data=(table(tmp_path),))
-    estimate = Estimate(-1.0, 100, (-1.0, -1.0))
-    gaps = [
-        Finding.of("m", slice_, "accuracy_gap", estimate, versus="man - woman")
-        for slice_ in ("profession/nurse", "profession", "all")
-    ]
-    wrong = "m prefers the wrong gender 100 percentage points more often for the group man than for woman."
-    assert [finding.sentence for finding in settle(audit, Judgement(gaps))] == [
+    estimate = Estimate(-40.0, 100, (-50.0, -30.0))
+    places = ("profession/nurse", "profession", "all")
+    orders = [Finding.of("m", slice_, "order_difference", estimate, versus=MEN_WOMEN) for slice_ in places]
+    wrong = "m prefers the wrong group in 40 more of 100 cases for the group man than for woman."
+    assert [finding.sentence for finding in settle(audit, Judgement(orders))] == [
         f"On captions about nurse, {wrong}",
         f"On captions of professions, {wrong}",
         f"On captions of all kinds, {wrong}",
     ]
+    effect = Finding.of("m", "all", "neutral_lost_words", Estimate(0.5, 9, (0.4, 0.6)), versus=MEN_WOMEN)
+    assert settle(audit, Judgement([effect]))[0].sentence == (
+        "On captions of all kinds, m scores those that name the group man 0.50 of a lost word above those that "
+        "name woman although the references name neither."
+    )
 
 
 def test_images_are_resampled(tmp_path: Path) -> None:
     rows = found(Picture(hard="nurse"), table(tmp_path), images=pictures(tmp_path))
-    nurse = rows["profession/nurse", "accuracy_gap", "man - woman"]
-    assert nurse["value"] == pytest.approx(0.5, abs=0.15)
-    assert nurse["n"] == 160
+    nurse = rows["profession/nurse", "order_difference", MEN_WOMEN]
+    assert nurse.value == pytest.approx(50, abs=15)
+    assert (nurse.n, nurse.verdict) == (160, "fail")
     men, women = (rows["profession/nurse", "accuracy", group] for group in ("man", "woman"))
-    assert men["value"] - women["value"] == pytest.approx(nurse["value"])
-    assert women["ci_low"] < women["value"] < women["ci_high"]
-    assert nurse["ci_low"] > 0.2
-    assert nurse["q_value"] < 0.05
-    assert nurse["verdict"] == "fail"
-    assert rows["all", "biased_share", None]["value"] == 0.25
-    others = [rows[f"profession/{job}", "accuracy_gap", "man - woman"] for job in JOBS if job != "nurse"]
-    assert "fail" not in {row["verdict"] for row in others}
+    gap = rows["profession/nurse", "accuracy_gap", MEN_WOMEN]
+    assert men.value - women.value == pytest.approx(gap.value) == pytest.approx(nurse.value / 100)
+    for estimate in (men, women, gap):
+        assert estimate.ci is not None
+        assert estimate.ci[0] < estimate.value < estimate.ci[1]
+        assert estimate.verdict == "not judged"
+    assert rows["all", "biased_share", None].value == 0.25
+    others = [rows[f"profession/{job}", "order_difference", MEN_WOMEN] for job in JOBS if job != "nurse"]
+    assert "fail" not in {row.verdict for row in others}
+
+
+def test_the_papers_rule_tests_each_concept_over_its_images(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"images": pictures(tmp_path), "rule": "paper"}
+    rows = found(Picture(hard="nurse"), table(tmp_path), **options)
+    tests = {job: rows[f"profession/{job}", "gap_p_value", MEN_WOMEN] for job in JOBS}
+    assert [job for job in JOBS if tests[job].verdict == "fail"] == ["nurse"]
+    assert tests["nurse"].value < 0.05
 
 
 def test_ties_may_be_wrong_half_or_dropped() -> None:
@@ -198,16 +264,16 @@ def test_ties_may_be_wrong_half_or_dropped() -> None:
 
 def test_ties_are_counted(tmp_path: Path) -> None:
     rows = found(Overlap(blind="who"), table(tmp_path, good="a b", bad="a c"))
-    assert rows["all", "tie_share", None]["value"] == 1.0
+    assert rows["all", "tie_share", None].value == 1.0
 
 
-def test_few_images_or_concepts_have_no_verdict(tmp_path: Path) -> None:
+def test_few_images_pass_nobody(tmp_path: Path) -> None:
     path, folder = table(tmp_path), pictures(tmp_path, 9)
-    rows = found(Picture(hard="nurse"), path, images=folder)
-    assert {row["verdict"] for row in rows.values()} == {"not judged"}
-    assert any("too few" in note for note in Caption(data=(path,), images=folder).judge([]).notes)
-    rows = found(Overlap(blind="miner"), path)  # four concepts
-    assert {row["verdict"] for row in rows.values()} == {"not judged"}
+    rows = found(Picture(), path, images=folder)
+    assert "pass" not in {row.verdict for row in rows.values() if row.statistic == "order_difference"}
+    assert ("all", "biased_share", None) not in rows
+    notes = Caption(data=(path,), images=folder).judge([]).notes
+    assert any("not counted among biased concepts" in note for note in notes)
 
 
 def test_missing_images_are_listed_and_skipped_only_when_asked(tmp_path: Path) -> None:
@@ -237,8 +303,8 @@ def test_one_group_is_refused(tmp_path: Path) -> None:
 def test_robustness_checks_leave_concepts_out() -> None:
     assert len(imbalanced_concepts()) == 15
     rows = found(Overlap(), None, rule="paper")
-    whole = rows["all", "biased_share", None]["n"]
-    assert rows["all/without-imbalanced", "biased_share", None]["n"] < whole
+    whole = rows["all", "biased_share", None].n
+    assert rows["all/without-imbalanced", "biased_share", None].n < whole
     concepts = {(one.category, one.concept) for one in embedded_captions()}
     assert len(concepts) == 179
 
@@ -287,16 +353,18 @@ def test_images_with_both_genders_have_none() -> None:
 
 def test_a_metric_favours_the_better_captioner(tmp_path: Path) -> None:
     rows = found(Overlap(), None, captions=(captions(tmp_path, "fiber", OUTPUTS),))
-    assert rows["favour", "win_share", "fiber"]["value"] == 0.0
-    assert rows["favour", "win_share", "fiber"]["n"] == 2
-    assert rows["favour", "mean_score", "fiber-corrected"]["value"] == 3.0
+    assert rows["favour", "win_share", "fiber"].value == 0.0
+    assert rows["favour", "win_share", "fiber"].n == 2
+    assert rows["favour", "mean_score", "fiber-corrected"].value == 3.0
 
 
 def test_gender_errors_are_reported_for_either_captioner(tmp_path: Path) -> None:
     path = captions(tmp_path, "fiber", OUTPUTS)
-    frame = run("caption", [Overlap()], session=HERE, captions=(path,)).findings
-    errors = frame.filter(statistic="gender_error", slice="gender/all")
-    assert dict(zip(errors["metric"], errors["value"], strict=True)) == {
+    rows = settled(Overlap(), Caption(captions=(path,)))
+    errors = {
+        row.metric: row.value for row in rows if (row.slice, row.statistic) == ("gender/all", "gender_error")
+    }
+    assert errors == {
         "captioner:fiber": pytest.approx(0.4),
         "captioner:fiber-corrected": 0.0,
     }
@@ -314,16 +382,14 @@ def test_opposite_biases_of_a_captioner_are_seen_by_concept(tmp_path: Path) -> N
     ]  # fmt: skip
     path = tmp_path / "fiber.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    frame = run("caption", [Overlap()], session=HERE, captions=(path,)).findings
-    frame = frame.filter(metric="captioner:fiber")
-    gaps = frame.filter(statistic="error_gap")
-    assert dict(zip(gaps["slice"], gaps["value"], strict=True)) == {
+    findings = [f for f in settled(Overlap(), Caption(captions=(path,))) if f.metric == "captioner:fiber"]
+    assert {f.slice: f.value for f in findings if f.statistic == "error_gap"} == {
         "gender/profession/nurse": pytest.approx(0.6),
         "gender/profession/chef": pytest.approx(-0.6),
         "gender/profession/baker": 0.0,
     }
-    share = frame.filter(statistic="biased_share", slice="gender/profession")
-    assert share["value"].to_list() == [pytest.approx(2 / 3)]
+    place = ("gender/profession", "biased_share")
+    assert [f.value for f in findings if (f.slice, f.statistic) == place] == [pytest.approx(2 / 3)]
 
 
 def test_captions_without_gender_words_are_refused_and_named(tmp_path: Path) -> None:
@@ -378,9 +444,9 @@ def test_a_note_on_small_groups_names_a_few(tmp_path: Path) -> None:
     [note] = [
         n
         for n in Caption(data=(table(tmp_path),), images=pictures(tmp_path, 2)).judge([]).notes
-        if "few" in n
+        if "fewer" in n
     ]
-    assert note.startswith("fewer than 10 images, too few for a verdict: profession/")
+    assert note.startswith("fewer than 10 images, not counted among biased concepts: profession/")
     assert note.count("(2)") == 5
     assert note.endswith(" and 3 more")
 
@@ -396,8 +462,9 @@ def test_an_image_outside_the_data_folder_is_refused(tmp_path: Path) -> None:
 
 def test_a_text_metric_on_images_is_not_judged_by_image(tmp_path: Path) -> None:
     rows = found(Overlap(blind="miner"), table(tmp_path), images=pictures(tmp_path, 20))
-    gap = rows["profession/miner", "accuracy_gap", "man - woman"]
-    assert (gap["value"], gap["verdict"]) == (1.0, "not judged")
+    assert rows["profession/miner", "accuracy_gap", MEN_WOMEN].value == 1.0
+    assert ("profession/miner", "order_difference", MEN_WOMEN) not in rows
+    assert ("profession", "order_difference", MEN_WOMEN) in rows
 
 
 def test_two_captioners_are_matched_by_id(tmp_path: Path) -> None:
@@ -410,5 +477,5 @@ def test_ngram_metrics_are_unbiased_on_the_release(shared: Path) -> None:
     path = shared / "published" / "pao_captions.tsv"
     rows = found("bleu", path, rule="paper")
     for category in ("profession", "activity", "object", "all"):
-        assert rows[category, "biased_share", None]["value"] == 0.0
+        assert rows[category, "biased_share", None].value == 0.0
     assert sum(key[1] == "accuracy_gap" for key in rows) == 178

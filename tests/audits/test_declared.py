@@ -36,7 +36,7 @@ def test_an_audit_describes_itself(name: str) -> None:
     assert kind.title
     assert not hasattr(kind, "notes"), "notes belong to the Judgement"
     statistics = kind.statistics
-    assert len({(statistic.name, statistic.within) for statistic in statistics}) == len(statistics)
+    assert len({statistic.name for statistic in statistics}) == len(statistics)
     assert any(statistic.headline for statistic in statistics)
     names = {statistic.name for statistic in statistics}
     assert {chart.value for chart in kind.charts} <= names
@@ -51,8 +51,8 @@ def test_a_statistic_has_a_meaning_a_side_and_a_unit(name: str, statistic: Stati
     assert statistic.meaning[0].isupper()
     assert statistic.bad in (None, "high", "low", "far")
     assert statistic.bad is None or statistic.unit
-    if isinstance(statistic.margin, str):
-        assert statistic.margin.lstrip("-") in {field.name for field in fields(audit_class(name))}
+    if isinstance(statistic.bar, str):
+        assert statistic.bar.lstrip("-") in {field.name for field in fields(audit_class(name))}
 
 
 @each_statistic

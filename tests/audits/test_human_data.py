@@ -49,23 +49,29 @@ def test_constant_sides_are_said(tmp_path: Path) -> None:
     varied = Human(data=(write_ratings(tmp_path),), resamples=50, details=False)
     judgement = judge(varied, flat=np.ones(180), good=quality(varied))
     found = judgement.findings
-    assert not [f for f in found if f.metric == "flat" or f.versus == "flat"]
     assert all(np.isfinite(f.value) for f in found)
+    of_flat = [f for f in found if "flat" in (f.metric, f.versus)]
+    orders = ("agreement_order", "agreement_order_difference", "cluster", "over_sentinel")
+    assert {f.statistic for f in of_flat} == set(orders)
+    assert {f.value for f in of_flat if f.statistic == "agreement_order"} == {50.0}
+    assert not [f for f in of_flat if f.verdict == "pass"]
     assert "system/overall: flat does not vary there, so it has no correlation" in judgement.notes
 
 
 @pytest.mark.parametrize("level", ["example", "system"])
-def test_where_fewer_than_two_vary_nothing_is_compared(tmp_path: Path, level: str) -> None:
+def test_a_single_metric_is_compared_with_a_constant_only(tmp_path: Path, level: str) -> None:
+    """One word each: the length of the texts is no baseline, for it does not vary."""
     words = iter(range(10_000))
     path = write_ratings(tmp_path, documents=4, human=lambda quality, length, rng: [quality])
     rows = [json.loads(line) | {"hypothesis": f"word{next(words)}"} for line in path.read_text().splitlines()]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     audit = Human(data=(path,), resamples=50, level=level, details=False)  # type: ignore[arg-type]
-    for scores, values in ((np.ones(24), 0), (quality(audit), 1)):
+    for scores, correlations in ((np.ones(24), 0), (quality(audit), 1)):
         found = judge(audit, any=scores).findings
-        assert {f.statistic for f in found if f.versus} == ({"over_sentinel"} if values else set())
-        assert {f.versus for f in found if f.versus} <= {"constant"}
-        assert len([f for f in found if (f.slice, f.statistic) == (f"{level}/overall", "spearman")]) == values
+        assert {f.statistic for f in found if f.versus} == {"over_sentinel"}
+        assert {f.versus for f in found if f.versus} == {"constant"}
+        spearman = [f for f in found if (f.slice, f.statistic) == (f"{level}/overall", "spearman")]
+        assert len(spearman) == correlations
 
 
 def test_few_systems_repeats_and_unequal_counts_are_said(tmp_path: Path) -> None:

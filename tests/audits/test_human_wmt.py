@@ -89,10 +89,10 @@ def test_every_figure_is_that_of_the_task(
             values["pairwise_accuracy"].append(accuracy_with_ties(metric, human))
             values["soft_pairwise_accuracy"].append(soft_accuracy(metric, human, signs))
         for statistic, (first, second) in values.items():
-            level = "example" if statistic == "pairwise_accuracy" else "system"
+            place = "example/{}:mqm/by-document" if statistic == "pairwise_accuracy" else "system/{}:mqm"
             near = 0.015 if statistic.startswith("soft") else 1e-9  # 1000 random signs against 4000
             for part, value in (("en-de", first), ("zh-en", second), ("average", (first + second) / 2)):
-                finding = one(findings, name, f"{level}/{part}:mqm", statistic)
+                finding = one(findings, name, place.format(part), statistic)
                 assert finding.value == pytest.approx(value, abs=near), (name, part, statistic)
                 assert finding.ci is not None
 

@@ -1,268 +1,329 @@
-"""The stereotype audit on planted metrics, and what it says of pairs that it is given."""
+"""The stereotype audit: planted penalties in crossed contexts, a user's own pairs, and the paper's figures."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from assay.api.pipeline import run
-from assay.audits.slices import spread_out
-from assay.audits.stereotype.audit import Stereotype
-from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
+from assay.audits.stereotype.audit import LOST, PAIR, Stereotype
+from assay.audits.stereotype.bias import _eta_squared, across_metrics
+from assay.core import Case, Estimate, Finding, Judgement, Metric, Sample, Scored
+from assay.engine.scoring import score_cases
 from assay.engine.session import Session
 from assay.engine.settle import settle
 from assay.errors import DataError
+from assay.names.spec import measure
 from assay.recipe import digest
-
-HERE = Session.open(cache=None)
 
 
 def noise(text: str) -> float:
-    """A fixed number in [0, 1) of a text."""
-    return int(digest(text)[:12], 16) / 16**12
+    """A fixed number in [-1, 1) of a text."""
+    return int(digest(text)[:12], 16) / 8**16 - 1
 
 
 @dataclass(frozen=True)
-class Fair(Metric):
-    """Word overlap: every text of a pair has the same number of words in common with its reference."""
+class Overlap(Metric):
+    """How many words of the reference are there, and what some words of the text add or take."""
 
-    name: ClassVar[str] = "fair"
-    preference: float = 0.0  # added where a text speaks of a man
+    name: ClassVar[str] = "overlap"
+    worth: tuple[tuple[str, float], ...] = ()  # what a word adds, in words
+    letter: float = 0.0  # what every letter of the text costs
     jitter: float = 0.0  # moved by any edit, whatever its words
 
     def score(self, samples: Sequence[Sample]) -> list[float]:
         return [self._one(sample) for sample in samples]
 
     def _one(self, sample: Sample) -> float:
-        words, other = sample.hypothesis.split(), sample.references[0].split()
-        overlap = len(set(words) & set(other)) / len(set(other))
-        told = self.preference * ("he" in words) + self.jitter * noise(sample.hypothesis)
-        return overlap + told
+        words = sample.hypothesis.lower().replace(",", "").strip(".?!").split()
+        told = dict(self.worth)
+        score = 3 * noise(sample.references[0]) + sum(len(word) > 3 for word in words)
+        score += sum(told.get(word, 0.0) for word in words)
+        return score - self.letter * len(sample.hypothesis) + self.jitter * noise(sample.hypothesis)
 
 
-def pairs_file(tmp_path: Path, n: int = 60, *, swap: bool = False) -> Path:
-    """Occupation pairs: the stereotype is always the man; lengths differ, so that scores spread."""
+@cache
+def cases_of(**options: Any) -> tuple[Stereotype, list[Case]]:
+    audit = Stereotype(**options)
+    return audit, list(audit.cases())
+
+
+def judged(metric: Metric, **options: Any) -> dict[tuple[str, str], Finding]:
+    audit, cases = cases_of(**options)
+    scored = score_cases(measure(metric), {"stereotype": cases}, Session())["stereotype"]
+    return {(f.slice, f.statistic): f for f in settle(audit, audit.judge([scored]))}
+
+
+def failed(findings: dict[tuple[str, str], Finding]) -> set[str]:
+    return {slice_ for (slice_, _), finding in findings.items() if finding.verdict == "fail"}
+
+
+ROMA = ("roma", "romani", "romany", "sinti")
+
+
+def test_a_metric_that_minds_nobody_passes_everything() -> None:
+    # Every word of more than three letters counts, and so do all terms but "fat" and "trans".
+    found = judged(Overlap(jitter=0.2), only=("race",))
+    rows = [finding for (_, name), finding in found.items() if name == "lost_words"]
+    assert len(rows) == 7 + 28
+    assert {finding.verdict for finding in rows} <= {"pass", "inconclusive"}
+    assert {finding.verdict for finding in rows if "/group/" in finding.slice} == {"pass"}
+    assert found["race", "stereotype_lost_words"].verdict == "pass"
+
+
+def test_a_planted_penalty_is_found_at_its_size_and_named_with_its_words() -> None:
+    penalty = tuple((word, -0.5) for word in ROMA)
+    found = judged(Overlap(penalty, jitter=0.1), only=("race",))
+    roma = found["race/group/roma", "lost_words"]
+    assert roma.value == pytest.approx(-0.5, abs=0.08)
+    assert roma.verdict == "fail"
+    assert sorted(roma.named_by.lower().split(", ")) == sorted(ROMA)
+    assert roma.because == "neither"
+    assert roma.sentence.startswith("overlap scores texts about roma, as named by Roma, Romani, ")
+    assert roma.sentence.endswith(" of a lost word below those about others.")
+    assert len(roma.evidence) == 5
+    assert failed(found) == {"race/group/roma", *(f"race/word/{word.title()}" for word in ROMA)}
+    # The other six groups are compared with it, among others.
+    assert found["race/group/black", "lost_words"].value == pytest.approx(0.5 / 6, abs=0.05)
+    assert found["race/group/roma", "flipped_decisions"].value == 0  # half a word flips no decision
+    more = judged(Overlap(tuple((word, -1.5) for word in ROMA)), only=("race",))
+    assert more["race/group/roma", "flipped_decisions"].value == -100
+
+
+def test_a_penalty_of_one_word_is_no_verdict_on_its_group() -> None:
+    found = judged(Overlap((("romani", -0.6),), jitter=0.1), only=("race",))
+    assert found["race/word/Romani", "lost_words"].verdict == "fail"
+    group = found["race/group/roma", "lost_words"]
+    assert group.value == pytest.approx(-0.15, abs=0.05)
+    assert group.verdict == "pass"
+
+
+def test_a_gain_of_stereotypes_is_told_from_the_effect_of_the_group() -> None:
+    audit, cases = cases_of(only=("religion",))
+    (crossing,) = audit.crossings
+    told = {context.text: context.stereotype_of for context in crossing.contexts}
+    texts = {context.id: context.text for context in crossing.contexts}
+
+    def score(case: Case, role: str) -> float:
+        kind, group, *_ = role.split("/")
+        own = told[texts[case.meta["cluster"]]] == group
+        return 0.6 * own + 0.3 * (group == "muslim") - (kind == "lost") + 0.2 * noise(case.id + role)
+
+    found = planted(audit, cases, score)
+    assert found["religion", "stereotype_lost_words"].value == pytest.approx(0.6, abs=0.15)
+    assert found["religion", "stereotype_lost_words"].verdict == "fail"
+    assert found["religion/group/muslim", "lost_words"].value == pytest.approx(0.35, abs=0.12)
+
+
+def planted(
+    audit: Stereotype, cases: list[Case], score: Callable[[Case, str], float]
+) -> dict[tuple[str, str], Finding]:
+    """What the audit finds where a text of a case scores so much, by its role."""
+    roles = dict.fromkeys(role for case in cases for role in case.samples)
+    values = {role: np.full(len(cases), np.nan) for role in roles}
+    for row, case in enumerate(cases):
+        for role in case.samples:
+            values[role][row] = score(case, role)
+    findings = settle(audit, audit.judge([Scored("m", cases, values)]))
+    return {(f.slice, f.statistic): f for f in findings}
+
+
+def test_an_interaction_is_what_two_parts_do_not_explain() -> None:
+    name = "intersection-race-gender"
+    audit, cases = cases_of(only=(name,))
+
+    def score(case: Case, role: str) -> float:
+        kind, group, *_ = role.split("/")
+        parts = 0.4 * group.endswith("women") + 0.2 * group.startswith("black")
+        return parts - 0.8 * (group == "black-women") - (kind == "lost") + 0.1 * noise(case.id + role)
+
+    found = planted(audit, cases, score)
+    row = found[f"{name}/interaction/black-women", "lost_words"]
+    # Of four races and two genders: a cell of its own is (1 - 1/4)(1 - 1/2) of what it has beyond its parts.
+    assert row.value == pytest.approx(-0.8 * 0.75 * 0.5, abs=0.05)
+    assert row.sentence.endswith("below what their two parts explain.")
+    other = found[f"{name}/interaction/asian-women", "lost_words"]
+    assert other.value == pytest.approx(0.8 * 0.25 * 0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(("letter", "share"), [(0.1, 1.0), (0.0, 0.0)])
+def test_letters_explain_what_neutral_words_of_the_same_length_do_as_well(
+    letter: float, share: float
+) -> None:
+    """A metric that minds letters, or one that minds a group whose words happen to be long."""
+    audit, cases = cases_of(only=("race",))
+
+    def score(case: Case, role: str) -> float:
+        kind, *_, word = role.split("/")
+        known = 0.1 * len(word) if letter or "/indigenous/" in role else 0.0
+        return -known - (kind == "lost") + 0.05 * noise(case.id + role)
+
+    found = planted(audit, cases, score)
+    failures = [finding for finding in found.values() if finding.verdict == "fail"]
+    told = [finding.because == "letters" for finding in failures]
+    assert len(failures) > 3
+    assert np.mean(told) == share
+    assert share == 0 or any("(explained by letters)" in finding.sentence for finding in failures)
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1e6, 0.0), (1e-6, 0.0), (1.0, 1e4)])
+def test_the_scale_of_a_metric_changes_no_verdict(factor: float, shift: float) -> None:
+    audit, cases = cases_of(only=("religion",))
+    metric = Overlap(tuple((word, -0.3) for word in ("sikh", "sikhs", "singh")), jitter=0.5)
+    scored = score_cases(measure(metric), {"stereotype": cases}, Session())["stereotype"]
+    moved = {role: factor * column + shift for role, column in scored.values.items()}
+    one, other = (
+        settle(audit, audit.judge([Scored("m", cases, values)])) for values in (scored.values, moved)
+    )
+    assert [f.verdict for f in one] == [f.verdict for f in other]
+    assert [f.because for f in one] == [f.because for f in other]
+    values = ([f.value for f in found if f.statistic == "lost_words"] for found in (one, other))
+    assert next(values) == pytest.approx(next(values), abs=1e-5)
+
+
+@pytest.mark.parametrize("spec", ["bleu", "rougeL", "rouge1"])
+def test_metrics_that_count_words_are_unfair_to_nobody(spec: str) -> None:
+    audit, cases = cases_of(only=("race", "gender"))
+    scored = score_cases(measure(spec), {"stereotype": cases}, Session())["stereotype"]
+    findings = settle(audit, audit.judge([scored]))
+    groups = [f for f in findings if "/group/" in f.slice]
+    assert {f.verdict for f in groups if f.statistic == "lost_words"} == {"pass"}
+    assert {f.value for f in groups if f.statistic == "flipped_decisions"} == {0.0}
+
+
+def test_the_sentences_name_the_group_its_words_and_the_side() -> None:
+    rows = {
+        ("religion/group/sikh", -0.47, "neither", "Sikh, Sikhs"): "texts about sikh, as named by Sikh, Sikhs, "
+        "0.47 of a lost word below those about others.",
+        ("age/group/old", 0.3, "letters", "old, elderly"): "texts about old, as named by old, elderly, 0.30 of "
+        "a lost word above those about others (explained by letters).",
+        ("gender/word/they", 0.41, "", "they"): "texts about “they” 0.41 of a lost word above those about others.",
+    }  # fmt: skip
+    findings = [
+        Finding.of("m", slice_, "lost_words", Estimate(value, 90, (value - 0.01, value + 0.01)),
+                   because=because, named_by=named_by)
+        for slice_, value, because, named_by in rows
+    ]  # fmt: skip
+    told = [finding.sentence for finding in settle(Stereotype(), Judgement(findings))]
+    assert told == [f"m scores {words}" for words in rows.values()]
+
+
+def test_the_quick_size_leaves_out_embedded_groups_and_none_of_a_users_own(tmp_path: Path) -> None:
+    attributes = [crossing.attribute for crossing in Stereotype(**Stereotype.quick).crossings]
+    assert {"gender", "race", "pronouns"} <= set(attributes)
+    assert not [name for name in attributes if name.startswith(("intersection", "names"))]
+    named = Stereotype(**Stereotype.quick, only=("intersection-age-gender",)).crossings
+    assert [crossing.attribute for crossing in named] == ["intersection-age-gender"]
+    own = Stereotype(**Stereotype.quick, data=(pairs_file(tmp_path),))
+    assert {case.slice for case in own.cases()} == {"gender"}
+
+
+def test_the_limit_is_the_beginning_of_what_is_read_in_full() -> None:
+    few, all_cases = (list(Stereotype(only=("age",), limit=limit).cases()) for limit in (10, None))
+    assert [case for case in few if case.id.endswith("/1")] == all_cases[:10]
+
+
+def test_an_unknown_attribute_suggests(tmp_path: Path) -> None:
+    for data in ((), (pairs_file(tmp_path),)):
+        with pytest.raises(DataError, match="unknown attribute 'gendr'; did you mean gender"):
+            list(Stereotype(only=("gendr",), data=data).cases())
+
+
+def pairs_file(tmp_path: Path, n: int = 60, *, column: str = "") -> Path:
+    """Pairs about occupations: the stereotype is always the man; lengths differ, so that scores spread."""
     path = tmp_path / "gender.jsonl"
+    things = ("garden", "window", "letter", "bottle", "candle", "pillow", "basket")
     rows = []
     for number in range(n):
-        tail = " ".join(f"word{number}x{k}" for k in range(number % 7 + 1))
-        texts = [f"clerk{number} said {who} was late {tail}" for who in ("he", "she")]
-        first, second = texts[::-1] if swap and number % 2 else texts
-        row = {"id": f"p{number}", "stereotype": first, "anti_stereotype": second}
-        rows.append(row | {"reference": f"clerk{number} said the clerk was late {tail}"})
+        tail = " ".join(things[: number % 7 + 1])
+        texts = [f"On day {number} the clerk said {who} saw {tail}" for who in ("he", "she")]
+        row = {"id": f"p{number}", "stereotype": texts[0], "anti_stereotype": texts[1]}
+        row |= {"reference": f"On day {number} the clerk saw {tail}"}
+        rows.append(row | ({column: f"template {number % 10}"} if column else {}))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path
 
 
-def findings(metric: Metric, **asked: object) -> dict[tuple[str, str], Finding]:
-    frame = run("stereotype", [metric], session=HERE, **asked).findings
-    rows = frame.iter_rows(named=True)
-    return {(row["slice"], row["statistic"]): row for row in rows if row["metric"] != "all metrics"}
+def test_a_users_pairs_are_judged_in_lost_words(tmp_path: Path) -> None:
+    data = (pairs_file(tmp_path),)
+    fair = judged(Overlap(jitter=0.2), data=data)["gender", "lost_words"]
+    assert (fair.verdict, fair.n) == ("pass", 60)
+    unfair = judged(Overlap((("he", 0.6),), jitter=0.2), data=data)["gender", "lost_words"]
+    assert unfair.value == pytest.approx(0.6, abs=0.1)
+    assert unfair.verdict == "fail"
+    assert unfair.sentence.startswith("overlap scores stereotypes of gender higher, by 0.")
 
 
-def test_a_fair_metric_passes(tmp_path: Path) -> None:
-    found = findings(Fair(), data=(pairs_file(tmp_path),))
-    assert found["gender", "bias"]["value"] == 0
-    assert found["gender", "signed_bias"]["value"] == 0
-    assert found["gender", "stereotype_effect"]["p_value"] == 1
-    for slice_, statistic in (("gender", "stereotype_effect"), ("gender", "excess_bias")):
-        assert found[slice_, statistic]["verdict"] == "pass"
-    assert found["gender/word/he", "group_effect"]["verdict"] == "pass"
-    assert found["gender", "ties"]["value"] == 1
+def test_pairs_of_one_template_count_as_one(tmp_path: Path) -> None:
+    """Sixty pairs of ten templates say as much as ten pairs."""
+    widths = []
+    for n in (60, 10):
+        audit = Stereotype(data=(pairs_file(tmp_path, n, column="template"),))
+        cases = list(audit.cases())
+        differences = np.array([noise(str(case.meta["template"])) for case in cases])
+        values = {PAIR[0]: differences, PAIR[1]: np.zeros(n), LOST[0]: differences - 1, LOST[1]: -np.ones(n)}
+        findings = settle(audit, audit.judge([Scored("m", cases, values)]))
+        (ci,) = [finding.ci for finding in findings if finding.statistic == "lost_words"]
+        assert ci is not None
+        widths.append(ci[1] - ci[0])
+    assert widths[0] == pytest.approx(widths[1], rel=0.1)
 
 
-def test_a_planted_bias_of_known_size_is_found(tmp_path: Path) -> None:
+def test_the_papers_rule_is_exact_and_has_no_verdict(tmp_path: Path) -> None:
+    """Eq. 1 puts the scores of all pairs on 0 to 100, Eq. 2 is the mean size of the differences."""
     path = pairs_file(tmp_path)
-    plain = Fair().score([Sample(p.stereotype, p.references) for p in Stereotype(data=(path,)).pairs])
-    span = max(plain) - min(plain) + 0.05
-    found = findings(Fair(preference=0.05), data=(path,))
-    assert found["gender", "bias"]["value"] == pytest.approx(100 * 0.05 / span)
-    assert found["gender", "signed_bias"]["value"] == pytest.approx(100 * 0.05 / span)
-    assert found["gender", "stereotype_share"]["value"] == 1
-    gap = found["gender", "gap"]["value"]
-    effect = found["gender", "stereotype_effect"]
-    assert effect["value"] == pytest.approx(100 * 0.05 / gap, rel=1e-6)
-    assert effect["ci_low"] <= effect["value"] <= effect["ci_high"]
-    assert effect["verdict"] == found["gender", "excess_bias"]["verdict"] == "fail"
-    assert found["gender/word/he", "group_effect"]["value"] == pytest.approx(effect["value"])
-    assert found["gender/word/she", "group_effect"]["verdict"] == "fail"
-    assert len(effect["evidence"]) == 5
+    metric = Overlap((("he", 0.6),))
+    _, cases = cases_of(data=(path,), rule="paper")
+    assert {role for case in cases for role in case.samples} == set(PAIR)
+    scores = [metric.score([case.samples[role] for case in cases]) for role in PAIR]
+    differences = 100 * np.subtract(*scores) / np.ptp(scores)
+    found = judged(metric, data=(path,), rule="paper")
+    assert found["gender", "bias"].value == pytest.approx(np.abs(differences).mean())
+    assert found["gender", "signed_bias"].value == pytest.approx(differences.mean())
+    assert found["gender", "stereotype_share"].value == 1
+    assert {finding.verdict for finding in found.values()} == {"not judged"}
+    assert ("gender", "lost_words") not in found
 
 
-def test_the_effect_is_in_percent_of_the_gap_whatever_the_scale(tmp_path: Path) -> None:
-    audit = Stereotype(data=(pairs_file(tmp_path),))
-    cases = list(audit.cases())
-    rng = np.random.default_rng(3)
-    level, moved = rng.normal(size=len(cases)), rng.normal(0.1, 0.05, size=len(cases))
-    values = {"stereotype": level + moved, "anti_stereotype": level, "worthless": level - 2}
-
-    def judged(factor: float, shift: float, outliers: int = 0) -> dict[tuple[str, str], Finding]:
-        scores = {role: factor * column + shift for role, column in values.items()}
-        scores["stereotype"][:outliers] += 50 * factor
-        settled = settle(audit, audit.judge([Scored("m", cases, scores)]))
-        return {(f.slice, f.statistic): f for f in settled if f.verdict != "not judged"}
-
-    plain, scaled, outlying = judged(1, 0), judged(1000, -7), judged(1, 0, 1)
-    assert {key: f.verdict for key, f in plain.items()} == {key: f.verdict for key, f in scaled.items()}
-    assert {key: f.verdict for key, f in plain.items()} == {key: f.verdict for key, f in outlying.items()}
-    assert plain["gender/word/he", "group_effect"].value == pytest.approx(
-        scaled["gender/word/he", "group_effect"].value, rel=1e-6
-    )
-
-
-def test_a_preference_without_stereotype_fails_by_size_alone(tmp_path: Path) -> None:
-    found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path, swap=True),))
-    assert found["gender", "signed_bias"]["value"] == pytest.approx(0, abs=1e-9)
-    assert found["gender", "stereotype_effect"]["verdict"] != "fail"
-    assert found["gender", "excess_bias"]["verdict"] == "fail"
-    assert found["gender/word/she", "group_effect"]["verdict"] == "fail"  # whom it concerns
-
-
-def test_the_sentences_name_the_attribute_and_the_side() -> None:
-    estimates = {
-        ("gender_identity", "excess_bias"): 12.3,
-        ("gender_identity", "stereotype_effect"): -4.0,
-        ("religion/group/muslim", "group_effect"): -17.2,
-        ("gender/word/genderqueer", "group_effect"): -10.0,
-    }
-    findings = [
-        Finding.of("m", slice_, name, Estimate(value, 40, (value - 0.1, value + 0.1)))
-        for (slice_, name), value in estimates.items()
+def test_exchanging_the_two_sides_turns_the_sign_and_leaves_the_size(tmp_path: Path) -> None:
+    audit, cases = cases_of(data=(pairs_file(tmp_path),))
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, len(cases)))
+    lost = {role: column - 1 for role, column in zip(LOST, (one, other), strict=True)}
+    there = {PAIR[0]: one, PAIR[1]: other} | lost
+    back = {PAIR[0]: other, PAIR[1]: one, LOST[0]: lost[LOST[1]], LOST[1]: lost[LOST[0]]}
+    values = [
+        {f.statistic: f.value for f in audit.judge([Scored("m", cases, scores)]).findings}
+        for scores in (there, back)
     ]
-    assert [finding.sentence for finding in settle(Stereotype(), Judgement(findings))] == [
-        "m scores texts that differ only in gender identity further apart than control texts, by 12.3% of the "
-        "gap.",
-        "m scores stereotypes about gender identity lower than their opposites, by 4% of the gap.",
-        "m scores texts about muslim people 17.2% of the gap lower than the same texts about others "
-        "(religion).",
-        "m scores texts that say “genderqueer” 10% of the gap lower than the same texts about others (gender).",
-    ]
-
-
-def test_a_jumpy_metric_is_not_called_biased(tmp_path: Path) -> None:
-    """Any edit moves it, as it moves on the controls: bias is large, its excess is not."""
-    found = findings(Fair(jitter=0.2), data=(pairs_file(tmp_path, 200),))
-    assert found["gender", "bias"]["value"] > 5
-    low, high = found["gender", "excess_bias"]["ci_low"], found["gender", "excess_bias"]["ci_high"]
-    assert low < 0 < high or abs(found["gender", "excess_bias"]["value"]) < 3
-    assert found["gender", "excess_bias"]["passed"] is not False
-
-
-def test_power_and_false_alarms_of_the_excess(tmp_path: Path) -> None:
-    """Of 40 metrics 15% of the gap over the floor at least 38 fail; of 40 that are no worse none does."""
-    audit = Stereotype(data=(pairs_file(tmp_path, 100),))
-    cases = list(audit.cases())
-    ours = np.array([case.slice != "control" for case in cases])
-    rng = np.random.default_rng(2)
-    scored = []
-    for number in range(80):
-        base, moved = rng.uniform(size=len(cases)), rng.normal(scale=0.03, size=len(cases))
-        planted = np.where(ours & (number < 40), 0.17 * rng.choice([-1, 1], size=len(cases)), 0.0)
-        values = {"stereotype": base + moved + planted, "anti_stereotype": base, "worthless": base - 1}
-        scored.append(Scored(str(number), cases, values))
-    settled = settle(audit, audit.judge(scored))
-    failed = {f.metric for f in settled if f.statistic == "excess_bias" and f.verdict == "fail"}
-    assert sum(int(name) < 40 for name in failed) >= 38
-    assert not any(int(name) >= 40 for name in failed)
-
-
-def test_pairs_of_unequal_length_are_not_held_against_the_controls(tmp_path: Path) -> None:
-    """Two words in the place of one lower an n-gram score; that is no excess over swaps of one word."""
-    path = tmp_path / "age.jsonl"
-    rows = []
-    for number in range(40):
-        older = "elderly" if number % 2 else "middle-aged"
-        texts = {
-            "stereotype": f"the {older} clerk{number} slept",
-            "anti_stereotype": f"the young clerk{number} slept",
-        }
-        rows.append({"id": str(number), "reference": f"the clerk{number} slept"} | texts)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    frame = run("stereotype", ["rouge1"], session=HERE, data=(path,)).findings
-    bias, excess = (
-        frame.filter(statistic=name, slice="age").to_dicts()[0] for name in ("bias", "excess_bias")
-    )
-    assert bias["value"] == pytest.approx(50)
-    assert (excess["value"], excess["n"], excess["verdict"]) == (0.0, 20, "pass")
-
-
-def test_random_numbers_are_insensitive_and_never_called_biased(tmp_path: Path) -> None:
-    audit = Stereotype(data=(pairs_file(tmp_path),))
-    cases = list(audit.cases())
-    rng = np.random.default_rng(1)
-    roles = ("stereotype", "anti_stereotype", "worthless")
-    scored = [
-        Scored(f"random-{number}", cases, {role: rng.normal(size=len(cases)) for role in roles})
-        for number in range(40)
-    ]
-    verdicts = [f.verdict for f in settle(audit, audit.judge(scored)) if f.verdict != "not judged"]
-    assert verdicts.count("insensitive") >= 0.99 * len(verdicts)
-    assert "fail" not in verdicts
-
-
-def test_a_constant_metric_is_guarded(tmp_path: Path) -> None:
-    audit = Stereotype(data=(pairs_file(tmp_path),))
-    cases = list(audit.cases())
-    roles = ("stereotype", "anti_stereotype", "worthless")
-    flat = {role: np.full(len(cases), 0.1 + 0.2) for role in roles}
-    findings = settle(audit, audit.judge([Scored("flat", cases, flat)]))
-    found = {f.statistic: f for f in findings if f.slice == "gender"}
-    assert found["bias"].value == 0
-    assert found["excess_bias"].value == 0
-    assert {f.verdict for f in findings} == {"insensitive", "not judged"}
-    assert found["stereotype_share"].value == 0.5
-    assert found["stereotype_share"].n == 0
+    assert values[0]["bias"] == pytest.approx(values[1]["bias"])
+    for name in ("signed_bias", "lost_words"):
+        assert values[0][name] == pytest.approx(-values[1][name])
 
 
 def test_absent_scores_are_dropped_in_pairs(tmp_path: Path) -> None:
-    audit = Stereotype(data=(pairs_file(tmp_path),))
-    cases = list(audit.cases())
-    values = {role: np.linspace(0, 1, len(cases)) for role in ("stereotype", "anti_stereotype")}
-    values["stereotype"][3] = np.nan
-    findings = audit.judge([Scored("m", cases, values)]).findings
-    found = {f.statistic: f for f in findings if f.slice == "gender"}
+    audit, cases = cases_of(data=(pairs_file(tmp_path),))
+    values = {role: np.linspace(0, 1, len(cases)) for role in PAIR}
+    values[PAIR[0]][3] = np.nan
+    found = {f.statistic: f for f in audit.judge([Scored("m", cases, values)]).findings}
     assert found["bias"].n == 59
 
 
-def test_few_pairs_have_no_verdict(tmp_path: Path) -> None:
-    found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path, 8),))
-    assert found["gender", "stereotype_effect"]["verdict"] == "not judged"
-    assert found["gender", "excess_bias"]["verdict"] == "not judged"
-    assert ("gender/word/he", "group_effect") not in found
-    assert any("too few" in note for note in Stereotype(data=(pairs_file(tmp_path, 8),)).judge([]).notes)
-
-
-def test_the_papers_rule_has_no_floor_and_no_verdict(tmp_path: Path) -> None:
-    found = findings(Fair(preference=0.05), data=(pairs_file(tmp_path),), rule="paper")
-    assert ("gender", "excess_bias") not in found
-    assert found["gender", "bias"]["passed"] is None
-
-
-def test_the_limit_is_spread_over_the_file() -> None:
-    audit = Stereotype(limit=40, only=("race",))
-    assert len(audit.pairs) == 40
-    assert len(audit.controls) == 80
-    assert {(int(pair.id[-3:]) - 1) // 50 for pair in audit.pairs} == {0, 1, 2}
-    assert spread_out(range(5), 9) == [0, 1, 2, 3, 4]
-
-
-def test_groups_and_words_are_reported_for_the_embedded_pairs() -> None:
-    found = findings(Fair(preference=0.05), only=("gender",))
-    assert found["gender/group/male", "group_effect"]["value"] > 0
-    assert found["gender/word/he", "group_effect"]["value"] > 0
-    assert found["gender/word/she", "group_effect"]["value"] < 0
-    assert found["gender/word/she", "group_effect"]["verdict"] == "fail"
-
-
-def test_an_unknown_attribute_suggests() -> None:
-    with pytest.raises(DataError, match="did you mean gender"):
-        _ = Stereotype(only=("gendr",)).pairs
+def test_scores_without_lost_words_have_figures_and_a_note(tmp_path: Path) -> None:
+    """As imported scores have none."""
+    audit, cases = cases_of(data=(pairs_file(tmp_path),))
+    values = {role: np.random.default_rng(1).normal(size=len(cases)) for role in PAIR}
+    judgement = audit.judge([Scored("m", cases, values)])
+    found = {f.statistic for f in settle(audit, judgement)}
+    assert "bias" in found
+    assert "lost_words" not in found
+    assert "not judged, no text with a word missing has a score: m (gender)" in judgement.notes
 
 
 def test_an_attribute_without_a_name_is_the_files_stem_and_columns_are_noted(tmp_path: Path) -> None:
@@ -283,17 +344,17 @@ def test_two_pairs_may_not_share_an_id(tmp_path: Path) -> None:
         _ = Stereotype(data=(path,)).pairs
 
 
-def test_planted_values_keep_their_pairs(tmp_path: Path) -> None:
-    """Renaming the roles turns the sign and leaves the size."""
-    audit = Stereotype(data=(pairs_file(tmp_path),))
-    cases = [case for case in audit.cases() if case.slice != "control"]
-    rng = np.random.default_rng(0)
-    one, two = rng.normal(size=(2, len(cases)))
-    there = audit.judge([Scored("m", cases, {"stereotype": one, "anti_stereotype": two})])
-    back = audit.judge([Scored("m", cases, {"stereotype": two, "anti_stereotype": one})])
-    values = [
-        {f.statistic: f.value for f in judgement.findings if f.slice == "gender"}
-        for judgement in (there, back)
+def test_paradigms_explain_variance() -> None:
+    assert _eta_squared(np.array([1.0, 1.0, 5.0, 5.0]), ["a", "a", "b", "b"]) == 1.0
+    assert _eta_squared(np.array([1.0, 5.0, 1.0, 5.0]), ["a", "a", "b", "b"]) == 0.0
+    kinds = ["n-gram", "n-gram", "matching", "matching", "matching"]
+    sizes = [None, None, 10**7, 10**8, 10**9]
+    scored = [
+        Scored(f"m{n}", [], {}, about={"paradigm": kind, "backbone": kind, "parameters": size})
+        for n, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
     ]
-    assert values[0]["bias"] == pytest.approx(values[1]["bias"])
-    assert values[0]["signed_bias"] == pytest.approx(-values[1]["signed_bias"])
+    biases = [0.0, 1.0, 10.0, 11.0, 12.0]
+    found = [Finding(f"m{n}", "stereotype", "gender", "bias", b, 9) for n, b in enumerate(biases)]
+    shares = {f.versus: f.value for f in across_metrics(scored, found) if f.statistic == "variance_explained"}
+    assert shares["paradigm"] == pytest.approx(0.98, abs=0.01)
+    assert shares["size"] == pytest.approx(1.0)

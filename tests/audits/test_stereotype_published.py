@@ -53,8 +53,8 @@ def test_published_scores_give_table_6(attribute: str, metric: str, statistic: s
 
 
 @shared
-def test_imported_scores_have_no_excess_bias() -> None:
+def test_imported_scores_are_not_judged_and_say_why() -> None:
     path = SHARED / "stereotype_pairs" / "race.jsonl"
     done = run("stereotype", scores=f"{path}:published", session=HERE, data=(path,))
-    assert "excess_bias" not in done.findings["statistic"].to_list()
-    assert any("no excess_bias" in note for note in done.notes)
+    assert set(done.findings["verdict"]) == {"not judged"}
+    assert any("not judged, no text with a word missing has a score: " in note for note in done.notes)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from assay.audits.stress.audit import Stress, levels
 from assay.core import Finding, Measure, Metric, Sample, Scored, SetMetric
@@ -136,45 +138,57 @@ def judged(audit: Stress, *metrics: Metric | SetMetric | Measure) -> list[Findin
 
 
 def verdicts(found: list[Finding]) -> dict[str, str]:
-    return {f.slice.split("/")[1]: f.verdict for f in found if f.statistic == "sensitivity" and not f.versus}
+    return {f.slice.split("/")[1]: f.verdict for f in found if f.statistic == "right_order"}
+
+
+def values(found: list[Finding], statistic: str) -> dict[str, float]:
+    return {f.slice: f.value for f in found if f.statistic == statistic}
 
 
 def test_a_faithful_metric_passes_every_noise(data: Path) -> None:
-    audit = Stress((data,), seeds=2)
-    found = judged(audit, Faithful())
-    passed = verdicts(found)
-    assert len(passed) == 18
-    assert set(passed.values()) == {"pass"}
-    falls = {f.slice: f.value for f in found if f.statistic == "sensitivity"}
-    ratios = {f.slice: f.value for f in found if f.statistic == "noise_ratio"}
-    clean = [case.samples for case in audit.cases() if case.slice == "planted/token-drop"]
-    gap = np.mean([noise_ratio(s["gold"].hypothesis, s["worthless"].hypothesis) for s in clean])
-    assert falls["planted/token-drop"] == pytest.approx(100 * ratios["planted/token-drop/0.5"] / gap)
-    assert not [f for f in found if f.verdict == "fail"]
+    found = judged(Stress((data,), seeds=2, only=WITHOUT_MODEL), Faithful())
+    assert len(verdicts(found)) == 17
+    assert set(verdicts(found).values()) == {"pass"}
+    assert set(values(found, "right_order").values()) == {100.0}
+    means = values(found, "mean_right_order")
+    assert {"planted/meaning", "planted/form", "all/meaning", "all/form"} == means.keys()
+    assert set(means.values()) == {100.0}
 
 
-def test_the_scale_of_a_metric_changes_no_verdict(data: Path) -> None:
-    """Texts near their references leave clean scores hardly any spread; the gap is what it is."""
-    audit = Stress((data,), seeds=1, only=("token-drop", "local-swap", "sentence-switching"))
-    (scored,) = scored_by(audit, WordBag())
-    by_scale = []
-    for factor, shift in ((1.0, 0.0), (1000.0, -7.0)):
-        values = {role: factor * column + shift for role, column in scored.values.items()}
-        settled = settle(audit, audit.judge([Scored("m", scored.cases, values)]))
-        by_scale.append({f.slice: (f.value, f.verdict) for f in settled if f.statistic == "sensitivity"})
-    for slice_, (value, verdict) in by_scale[0].items():
-        assert by_scale[1][slice_] == (pytest.approx(value, abs=1e-6), verdict)
+INCREASING: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "times a million": lambda scores: 1e6 * scores,
+    "plus ten thousand": lambda scores: scores + 1e4,
+    "exp": np.exp,
+    "cube root": np.cbrt,
+    "ranks": lambda scores: rankdata(scores, axis=None, nan_policy="omit").reshape(scores.shape),
+}
+
+
+@pytest.mark.parametrize("transform", INCREASING.values(), ids=INCREASING)
+def test_an_increasing_transform_changes_no_order(
+    data: Path, transform: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    audit = Stress((data,), seeds=2, only=("token-drop", "local-swap", "sentence-switching", "negation"))
+    (scored,) = scored_by(audit, Faithful(chance=0.3))
+    columns = np.stack(list(scored.values.values())).round(4)
+    told = []
+    for table in (columns, transform(columns)):
+        answer = replace(scored, values=dict(zip(scored.values, table, strict=True)))
+        findings = settle(audit, audit.judge([answer]))
+        told.append([f for f in findings if "order" in f.statistic])
+    assert told[0] == told[1]
+    assert {f.verdict for f in told[0]} > {"not judged"}
 
 
 def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) -> None:
-    """Ten metrics that fall by what was changed, with chance on top: false alarms at most one in twenty."""
+    """Ten metrics that fall by what was changed, with chance on top: the paper asks every level to be lower."""
     only = ("article-removal", "token-drop", "sentence-switching", "negation", "noun-switching")
     noisy = [Faithful(chance=0.05, salt=f"{number}") for number in range(10)]
     failed = {}
-    for rule in ("careful", "paper"):
+    for rule, statistic in (("careful", "right_order"), ("paper", "mean_change")):
         audit = Stress((data,), seeds=1, rule=rule, only=only)
         everything = judged(audit, *(Measure(m.salt, m) for m in noisy))
-        found = [f for f in everything if f.statistic == "sensitivity" and not f.versus]
+        found = [f for f in everything if f.statistic == statistic]
         assert len(found) == 50
         failed[rule] = sum(f.verdict == "fail" for f in found)
     assert failed["careful"] <= 2
@@ -190,19 +204,37 @@ def test_planted_blindness_is_found(data: Path) -> None:
     assert by_metric["word-bag"]["truncation"] == "pass"
     assert by_metric["brevity"]["truncation"] == "fail"
     assert by_metric["brevity"]["repeated-token"] == "pass"
-    assert set(by_metric["constant"].values()) == {"insensitive"}
-    own = [f for f in found if f.statistic == "sensitivity" and f.metric == "word-bag" and not f.versus]
-    falls = {f.slice: f.ci for f in own}
-    for noise in ("local-swap", "noised-punctuation"):
-        low, high = falls[f"planted/{noise}"]
-        assert -1 < low <= high < 1
-    failed = next(
-        f for f in found if f.metric == "brevity" and f.slice == "planted/truncation" and f.verdict == "fail"
+    assert set(by_metric["constant"].values()) == {"fail"}  # blind to everything, as a coin is
+    constant = [f.value for f in found if f.metric == "constant" and f.statistic.endswith("right_order")]
+    assert set(constant) == {50.0}
+    rows = {f.slice: f for f in found if f.metric == "brevity" and f.statistic == "right_order"}
+    failed = rows["planted/truncation"]
+    assert (failed.value, len(failed.evidence)) == (0, 5)
+    assert failed.sentence == (
+        "brevity prefers one damaged by truncation to a clean text (planted) in 100 of 100 cases."
     )
-    assert len(failed.evidence) == 5
 
 
-def test_a_rise_between_two_levels_is_found_though_the_score_falls(data: Path) -> None:
+def test_order_is_shown_by_level_and_judged_under_the_strongest(data: Path) -> None:
+    @dataclass(frozen=True)
+    class Slow(Metric):
+        """Falls from a noise ratio of a quarter on."""
+
+        name = "slow"
+
+        def score(self, samples):
+            ratios = [noise_ratio(s.references[0], s.hypothesis) for s in samples]
+            return [1 - ratio * (ratio > 0.25) + 0.3 * _noise(s.references[0]) for s, ratio in
+                    zip(samples, ratios, strict=True)]  # fmt: skip
+
+    found = judged(Stress((data,), seeds=1, only=("truncation",)), Slow())
+    levels_shown = values(found, "right_order_at_level")
+    assert levels_shown["planted/truncation/0.1"] == 50
+    assert levels_shown["planted/truncation/0.5"] == 100
+    assert verdicts(found) == {"truncation": "pass"}
+
+
+def test_by_the_papers_rule_the_largest_step_decides(data: Path) -> None:
     @dataclass(frozen=True)
     class Bump(Metric):
         """Falls with the noise, but for a noise ratio of about a fifth."""
@@ -214,29 +246,43 @@ def test_a_rise_between_two_levels_is_found_though_the_score_falls(data: Path) -
             scores = Faithful().score(samples)
             return [score + 0.5 * (0.15 < ratio < 0.25) for score, ratio in zip(scores, ratios, strict=True)]
 
-    found = judged(Stress((data,), seeds=1, only=("truncation",)), Bump())
-    assert verdicts(found) == {"truncation": "pass"}
-    (failed,) = [f for f in found if f.verdict == "fail"]
-    assert (failed.slice, failed.statistic, failed.versus) == ("planted/truncation", "largest_rise", "0.1")
-    assert failed.value == max(f.value for f in found if f.statistic == "step_change")
-    assert failed.sentence == (
-        f"The score of bump rises by {failed.value:.3g}% of the gap above level 0.1 as truncation damages "
-        "planted texts further."
-    )
+    audit = Stress((data,), seeds=1, only=("truncation",), rule="paper")
+    found = judged(audit, Bump(), Faithful())
+    rows = {f.metric: f for f in found if f.statistic == "mean_change"}
+    assert {name: row.verdict for name, row in rows.items()} == {"bump": "fail", "faithful": "pass"}
+    means = [f.value for f in found if f.statistic == "score" and f.metric == "bump"]
+    assert rows["bump"].value == pytest.approx(max(np.diff(means)))
+    assert rows["bump"].versus == "0.1/1"
+    assert not [f for f in found if f.statistic in ("right_order", "mean_right_order")]
 
 
-def test_metrics_are_compared_with_the_steepest(data: Path) -> None:
-    found = judged(Stress((data,), seeds=1, only=("local-swap",)), Faithful(), WordBag())
-    beside = [f for f in found if f.versus == "faithful" and f.statistic == "sensitivity"]
-    assert [f.metric for f in beside] == ["word-bag"]
-    assert beside[0].ci is not None
-    assert beside[0].ci[1] < 0
+def test_a_rewording_is_asked_where_it_has_about_as_many_edits(tmp_path: Path) -> None:
+    """Negations change ten words or so, as the rewording does; token-drop takes out half of the text."""
+    path = tmp_path / "reworded.jsonl"
+    rows = []
+    for n in range(20):
+        sound = _text(n).replace("walked from", "came on foot out of").replace(" old ", " aged ")
+        # The rewording of the seventh is the text itself.
+        rows.append({"id": f"r{n}", "gold": _text(n), "references": [_text(n)], "reworded": [sound]})
+    rows[7]["reworded"] = [_text(7)]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    audit = Stress((path,), seeds=1, only=("token-drop", "negation"))
+    asked = [case for case in audit.cases() if "reworded" in case.samples]
+    assert {case.slice for case in asked} == {"reworded/negation"}
+    assert {case.id.rpartition(":")[2] for case in asked} == {f"r{n}" for n in range(20) if n != 7}
+    found = judged(audit, Faithful(), Constant())
+    by_metric = {f.metric: f for f in found if f.statistic == "right_order_reworded"}
+    assert by_metric["faithful"].value == 100  # more words are wrong than were reworded
+    assert by_metric["constant"].value == 50
+    assert {f.n for f in by_metric.values()} == {len(asked)}
 
 
 @pytest.mark.parametrize("additive", [True, False])
 def test_set_metrics_are_judged(data: Path, additive: bool) -> None:
     found = judged(Stress((data,), seeds=3, only=("token-drop", "local-swap")), MeanFaithful(additive))
-    assert verdicts(found) == {"token-drop": "pass", "local-swap": "pass"}
+    expected = "pass" if additive else "not judged"  # without resamples a set is one decision
+    assert verdicts(found) == {"token-drop": expected, "local-swap": expected}
+    assert set(values(found, "right_order").values()) == {100.0}
     scores = [f.value for f in found if f.statistic == "score" and f.slice.startswith("planted/token-drop/0")]
     ratios = [f.value for f in found if f.statistic == "noise_ratio" and "token-drop" in f.slice]
     assert scores == pytest.approx([1 - ratio for ratio in ratios])
@@ -254,19 +300,16 @@ def test_a_noise_is_judged_where_it_applies(tmp_path: Path) -> None:
     audit = Stress((path,), seeds=1, only=("article-removal", "sentence-switching"))
     judgement = audit.judge(scored_by(audit, Faithful()))
     found = settle(audit, judgement)
-    switched = next(f for f in found if f.slice == "few/sentence-switching" and f.statistic == "sensitivity")
-    assert (switched.n, switched.verdict) == (1, "not judged")
-    articles = next(f for f in found if f.slice == "few/article-removal" and f.statistic == "sensitivity")
-    assert articles.n == 10
+    rows = {f.slice: f for f in found if f.statistic == "right_order"}
+    assert (rows["few/sentence-switching"].n, rows["few/article-removal"].n) == (1, 10)
     assert "few/sentence-switching applies to 1 of 11 items" in judgement.notes
 
 
-def test_one_item_gets_scores_but_no_verdict(tmp_path: Path) -> None:
+def test_one_item_settles_nothing(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text(json.dumps({"gold": _text(1), "references": [_text(1)]}), "utf-8")
-    found = judged(Stress((path,), seeds=1, only=("truncation",)), Faithful())
-    assert [f.verdict for f in found if f.statistic == "sensitivity"] == ["not judged"]
-    assert all(f.n == 1 for f in found if f.statistic == "score")
+    found = judged(Stress((path,), seeds=5, only=("token-drop",)), Faithful())
+    assert [(f.n, f.verdict) for f in found if f.statistic == "right_order"] == [(1, "inconclusive")]
 
 
 def test_wrong_noises_and_empty_golds_are_refused(tmp_path: Path, data: Path) -> None:
@@ -336,10 +379,10 @@ def test_published_rouge_comes_out(shared: Path) -> None:
     from assay.names.spec import measure
 
     only = ("truncation", "token-drop", "repeated-token", "article-removal")
-    audit = Stress((shared / "stress" / "cnndm.jsonl",), only=only)
+    audit = Stress((shared / "stress" / "cnndm.jsonl",), only=only, rule="paper")
     one = measure("rougeL:stemmer=true,reduce=max")
     found = judged(audit, one)
-    values = {(f.slice, f.statistic): f.value for f in found if not f.versus}
+    values = {(f.slice, f.statistic): f.value for f in found}
     assert values["cnndm/gold", "score"] == pytest.approx(0.286197, abs=1e-6)
     published = json.loads((shared / "stress" / "published_rougeL_cnndm.json").read_text("utf-8"))
     names = {
@@ -355,8 +398,10 @@ def test_published_rouge_comes_out(shared: Path) -> None:
                 assert values[f"cnndm/{noise}/{level}", "noise_ratio"] == pytest.approx(
                     row["edit_ratio"], abs=1e-4
                 )
-    assert verdicts(found) == {
-        "truncation": "fail", "token-drop": "pass", "repeated-token": "pass", "article-removal": "pass",
+    changes = {f.slice: f.verdict for f in found if f.statistic == "mean_change"}
+    assert changes == {
+        "cnndm/truncation": "fail", "cnndm/token-drop": "pass", "cnndm/repeated-token": "pass",
+        "cnndm/article-removal": "pass",
     }  # fmt: skip
 
 
@@ -373,6 +418,6 @@ def test_a_metric_that_raises_on_some_texts_is_judged_on_the_rest(data: Path) ->
     audit = Stress((data,), seeds=1, only=("token-drop",))
     cases = list(audit.cases())
     scored = score_cases(Measure("fussy", Fussy()), {"stress": cases}, Session(on_error="skip"))["stress"]
-    (one,) = [f for f in settle(audit, audit.judge([scored])) if f.statistic == "sensitivity"]
+    (one,) = [f for f in settle(audit, audit.judge([scored])) if f.statistic == "right_order"]
     with_paris = sum("Paris" in _text(n) for n in range(30))
     assert (one.n, one.verdict) == (30 - with_paris, "pass")

@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from assay.api.pipeline import run
 from assay.audits.swap.audit import Swap
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.datasets.swaps import embedded_swaps, is_one_to_one, read_swaps, swap_texts
+from assay.engine.plan import score_all
 from assay.engine.session import Session
 from assay.engine.settle import settle
 from assay.errors import DataError
+from assay.names.spec import measure
 
-HERE = Session.open(cache=None)
 MEN = ("he", "his", "him", "man", "boy")
 
 
@@ -87,15 +87,16 @@ class Planted(Metric):
     male: float = 0.0
     written: float = 0.0  # added to the texts of `original`
     original: frozenset[str] = frozenset()
+    scale: float = 1.0
+    shift: float = 0.0
 
     def score(self, samples: Sequence[Sample]) -> list[float]:
-        return [self._one(s.hypothesis.lower().strip("."), s) for s in samples]
+        return [self.scale * self._one(s.hypothesis.lower().strip("."), s) + self.shift for s in samples]
 
     def _one(self, text: str, sample: Sample) -> float:
         shared = len(set(text.split()) & set(sample.references[0].lower().strip(".").split()))
-        whole = 4.0 * text.startswith(("the ", "a "))  # which hardly a shuffled text does
         told = self.male * any(word in MEN for word in text.split())
-        return shared + whole + told + self.written * (sample.hypothesis in self.original)
+        return shared + told + self.written * (sample.hypothesis in self.original)
 
 
 def rated(tmp_path: Path, *, men: int = 20, women: int = 20, systems: int = 0) -> Path:
@@ -104,10 +105,10 @@ def rated(tmp_path: Path, *, men: int = 20, women: int = 20, systems: int = 0) -
     for number in range(men + women):
         who, verb = ("man", "flies") if number < men else ("woman", "lifts")
         shared = number % 4
-        words = " ".join(["red", "kite", "hill"][:shared])
-        row = {"id": f"r{number}", "hypothesis": f"The {who} {verb} {words}.".replace(" .", ".")}
+        words = " ".join(["long", "kite", "hill"][:shared])
+        row = {"id": f"r{number}", "hypothesis": f"The {who} {verb} {words} today.".replace("  ", " ")}
         row |= {
-            "references": ["A person holds a red kite on the hill."],
+            "references": ["Today a person flies and lifts a long kite on the hill."],
             "doc": f"d{number // max(1, systems)}",
         }
         row |= {"human": {"overall": [shared, shared + 1]}}
@@ -117,51 +118,62 @@ def rated(tmp_path: Path, *, men: int = 20, women: int = 20, systems: int = 0) -
     return path
 
 
-def found(metric: Any, path: Path, **asked: Any) -> dict[tuple[str, str, str | None], dict[str, Any]]:
-    rows = run("swap", [metric], session=HERE, data=(path,), **asked).findings.to_dicts()
-    return {(row["slice"], row["statistic"], row["versus"]): row for row in rows}
+Row = dict[tuple[str, str, str | None], Finding]
+
+
+def found(metric: Any, path: Path | None, *, quick: bool = False, **options: Any) -> Row:
+    """The settled findings of one metric, by slice, statistic and versus."""
+    audit = Swap(**options) if path is None else Swap(data=(path,), **options)
+    one = measure(metric)
+    with Session.open(cache=None) as session:
+        scored, _ = score_all({"swap": audit}, {"swap": list(audit.cases())}, [one], session, quick=quick)
+    settled = settle(audit, audit.judge(scored["swap"]))
+    return {(finding.slice, finding.statistic, finding.versus): finding for finding in settled}
+
+
+WHOLE = ("preference/both", "lost_words", None)
 
 
 def test_a_fair_metric_prefers_no_one(tmp_path: Path) -> None:
     rows = found(Planted(), rated(tmp_path))
-    effect = rows["preference/both", "gender_effect", None]
-    assert (effect["value"], effect["verdict"]) == (0.0, "pass")
-    assert effect["ci_low"] < 0 < effect["ci_high"]  # forty texts that stay put do not prove the next will
-    both = rows["preference/both", "preference_share", "male"]
-    assert (both["value"], both["verdict"]) == (pytest.approx(0.5), "not judged")
-    assert rows["preference/male", "preference_share", "="]["value"] == 1.0
+    effect = rows[WHOLE]
+    assert (effect.value, effect.verdict, effect.n) == (0.0, "pass", 40)
+    assert effect.ci is not None
+    assert effect.ci[0] < 0 < effect.ci[1]  # forty texts that stay put do not prove the next will
+    assert rows["preference/both", "flipped_decisions", None].value == 0.0
+    equal = rows["preference/male", "preference_share", "="]
+    assert equal.value == 1.0
+    assert equal.ci is not None
+    assert equal.ci[0] < 1.0
     change = rows["example/overall", "correlation_change", "original"]
-    assert (change["value"], change["verdict"]) == (0.0, "pass")
-    assert rows["example/overall", "spearman", "original"]["value"] == pytest.approx(1.0)
+    assert (change.value, change.verdict) == (0.0, "pass")
+    assert change.ci is not None
+    assert change.ci[0] < 0 < change.ci[1]
+    assert rows["example/overall", "spearman", "original"].value == pytest.approx(1.0)
 
 
-def test_a_male_preference_of_known_size_fails(tmp_path: Path) -> None:
-    path = rated(tmp_path)
-    rows = found(Planted(male=0.25), path)
-    assert rows["preference/male", "preference_share", ">"]["value"] == 1.0
-    assert rows["preference/female", "preference_share", ">"]["value"] == 1.0
-    men = rows["preference/male", "mean_score", "male"]["value"]
-    women = rows["preference/male", "mean_score", "female"]["value"]
-    assert men - women == pytest.approx(0.25)
-    assert rows["preference/both", "preference_share", "male"]["value"] == pytest.approx(1.0)
-    cases = list(Swap(data=(path,)).cases())
-    clean, worthless = (
-        Planted(male=0.25).score([case.samples[role] for case in cases]) for role in ("original", "worthless")
-    )
-    gap = (sum(clean) - sum(worthless)) / len(cases)
-    effect = rows["preference/both", "gender_effect", None]
-    assert effect["value"] == pytest.approx(100 * 0.25 / gap, rel=1e-6)
-    assert effect["verdict"] == "fail"
-    assert len(effect["evidence"]) == 5
-    assert rows["preference/both", "edit_effect", None]["value"] == pytest.approx(0, abs=1e-9)
+def test_a_male_preference_is_found_at_its_size(tmp_path: Path) -> None:
+    """A lost word costs one shared word: the effect is what was planted, whatever the scale."""
+    for size, verdict in ((0.6, "fail"), (0.25, "inconclusive"), (0.1, "pass")):
+        for scale, shift in ((1.0, 0.0), (1e6, -1e4)):
+            metric = Planted(male=size, scale=scale, shift=shift)
+            effect = found(metric, rated(tmp_path))[WHOLE]
+            assert effect.value == pytest.approx(size, rel=1e-6)
+            assert effect.verdict == verdict
+    rows = found(Planted(male=0.6), rated(tmp_path))
+    assert len(rows[WHOLE].evidence) == 5
+    assert rows["preference/word/man-woman", "lost_words", None].value == pytest.approx(0.6)
+    assert rows["preference/both", "edit_lost_words", None].value == pytest.approx(0, abs=1e-9)
+    men, women = (rows["preference/male", "mean_score", gender].value for gender in ("male", "female"))
+    assert men - women == pytest.approx(0.6)
 
 
 def test_a_tiny_preference_is_no_failure_however_regular(tmp_path: Path) -> None:
-    """The share counts signs: all texts prefer men, by a hundred-millionth of the gap."""
+    """The share counts signs: all texts prefer men, by a hundred-millionth of a lost word."""
     rows = found(Planted(male=3e-8), rated(tmp_path))
-    assert rows["preference/both", "preference_share", "male"]["value"] == pytest.approx(1.0)
-    assert rows["preference/both", "gender_effect", None]["verdict"] == "pass"
-    assert "fail" not in {row["verdict"] for row in rows.values()}
+    assert rows["preference/male", "preference_share", ">"].value == pytest.approx(1.0)
+    assert rows[WHOLE].verdict == "pass"
+    assert "fail" not in {row.verdict for row in rows.values()}
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -169,106 +181,149 @@ def test_an_empty_metric_is_neither_fair_nor_unfair(tmp_path: Path, noisy: bool)
     audit = Swap(data=(rated(tmp_path),))
     cases = list(audit.cases())
     rng = np.random.default_rng(5)
-    values = {
-        role: rng.normal(size=len(cases)) if noisy else np.full(len(cases), 0.7)
-        for role in ("original", "swapped", "neutral", "worthless")
+    roles = ("original", "swapped", "neutral", "lost/original", "lost/swapped")
+    values = {role: rng.normal(size=len(cases)) if noisy else np.full(len(cases), 0.7) for role in roles}
+    judgement = audit.judge([Scored("empty", cases, values)])
+    settled = settle(audit, judgement)
+    assert {f.verdict for f in settled if f.slice.startswith("preference")} == {"not judged"}
+    assert "not judged, a text with a word missing does not surely score lower: empty" in judgement.notes
+
+
+def test_a_word_is_judged_apart_from_others(tmp_path: Path) -> None:
+    """A metric that likes "he" and not "man" fails on that word alone."""
+    rows = [
+        {
+            "id": f"{word}{number}", "hypothesis": f"{word} carries {number} heavy boxes upstairs.",
+            "references": [f"Somebody carries {number} heavy boxes upstairs."],
+        }
+        for word in ("He", "She", "The man", "The woman")
+        for number in range(15)
+    ]  # fmt: skip
+    path = tmp_path / "words.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    settled = found(LikesHe(), path)
+    verdicts = {
+        name: settled[f"preference/word/{name}", "lost_words", None] for name in ("he-she", "man-woman")
     }
-    settled = settle(audit, audit.judge([Scored("empty", cases, values)]))
-    (effect,) = [f for f in settled if f.statistic == "gender_effect"]
-    assert effect.verdict == "insensitive"
-    assert {f.verdict for f in settled if f.slice.startswith("preference")} == {"insensitive", "not judged"}
+    assert [finding.verdict for finding in verdicts.values()] == ["fail", "pass"]
+    assert verdicts["he-she"].value == pytest.approx(1.0)
 
 
-def test_neither_scale_nor_an_outlier_changes_the_verdict(tmp_path: Path) -> None:
-    audit = Swap(data=(rated(tmp_path, men=60, women=60),))
-    cases = list(audit.cases())
-    rng = np.random.default_rng(6)
-    level = rng.normal(size=len(cases))
-    sign = np.array([1.0 if case.meta["preference"] == "male" else -1.0 for case in cases])
-    values = {
-        "original": level,
-        "swapped": level - 0.4 * sign + rng.normal(scale=0.05, size=len(cases)),
-        "worthless": level - 4,
-    }
+@dataclass(frozen=True)
+class LikesHe(Metric):
+    """Shared words, and one more for "he"."""
 
-    def effect(factor: float, shift: float, outliers: int = 0) -> Finding:
-        scores = {role: factor * column + shift for role, column in values.items()}
-        scores["swapped"][:outliers] += 500 * factor
-        settled = settle(audit, audit.judge([Scored("m", cases, scores)]))
-        return next(f for f in settled if f.statistic == "gender_effect")
+    name: ClassVar[str] = "likes-he"
 
-    plain, scaled, outlying = effect(1, 0), effect(1000, -7), effect(1, 0, 2)
-    assert plain.value == pytest.approx(10, abs=0.5)
-    assert scaled.value == pytest.approx(plain.value)
-    assert outlying.value == pytest.approx(plain.value, abs=0.5)
-    assert plain.verdict == scaled.verdict == outlying.verdict == "fail"
-
-
-def test_mean_scores_of_heavy_tailed_metrics_are_in_their_own_units(tmp_path: Path) -> None:
-    audit = Swap(data=(rated(tmp_path),))
-    cases = list(audit.cases())
-    values = {
-        "original": np.full(len(cases), -100.0),
-        "swapped": np.full(len(cases), -100.0),
-        "worthless": np.full(len(cases), -10_000.0),
-    }
-    findings = audit.judge([Scored("ppl", cases, values, about={"heavy_tailed": True})]).findings
-    assert {f.value for f in findings if f.statistic == "mean_score"} == {-100.0}
+    def score(self, samples: Sequence[Sample]) -> list[float]:
+        words = [set(s.hypothesis.lower().strip(".").split()) for s in samples]
+        shared = [
+            len(w & set(s.references[0].lower().strip(".").split()))
+            for w, s in zip(words, samples, strict=True)
+        ]
+        return [float(n + ("he" in w)) for n, w in zip(shared, words, strict=True)]
 
 
 def test_the_sentence_names_the_preferred_gender() -> None:
-    sizes = [Estimate(size, 40, (size - 1, size + 1)) for size in (-6.5, 8.0)]
-    found = [Finding.of("m", "preference/both", "gender_effect", size) for size in sizes]
+    sizes = [Estimate(size, 40, (size - 0.1, size + 0.1)) for size in (-0.5, 0.6)]
+    whole = [Finding.of("m", "preference/both", "lost_words", size) for size in sizes]
+    word = Finding.of("m", "preference/word/he-she", "lost_words", sizes[1])
     change = Finding.of("m", "example/overall", "correlation_change", Estimate(-0.2, 40, (-0.3, -0.1)))
-    assert [finding.sentence for finding in settle(Swap(), Judgement([*found, change]))] == [
-        "m scores the female version of a text 6.5% of the gap above the male one.",
-        "m scores the male version of a text 8% of the gap above the female one.",
+    assert [finding.sentence for finding in settle(Swap(), Judgement([*whole, word, change]))] == [
+        "m scores the female version of a text 0.50 of a lost word above the male one.",
+        "m scores the male version of a text 0.60 of a lost word above the female one.",
+        "m scores a text with “he” 0.60 of a lost word above the same text with “she”.",
         "The correlation of m with people (example/overall) falls by 0.2 when the genders in all texts are swapped.",
     ]
 
 
 def test_the_effect_of_editing_is_not_taken_for_gender(tmp_path: Path) -> None:
     """A metric that likes texts as written looks male-biased on men's texts alone, and is not."""
-    path = rated(tmp_path)
-    given = frozenset(item.sample.hypothesis for item in Swap(data=(path,)).items)
-    rows = found(Planted(written=0.5, original=given), path)
-    assert rows["preference/male", "preference_share", ">"]["value"] == 1.0
-    assert rows["preference/female", "preference_share", ">"]["value"] == 0.0
-    assert rows["preference/both", "preference_share", "male"]["value"] == pytest.approx(0.5)
-    effect = rows["preference/both", "gender_effect", None]
-    assert effect["value"] == pytest.approx(0, abs=1e-9)
-    assert effect["verdict"] != "fail"
-    assert rows["preference/both", "edit_effect", None]["value"] > 5
+    path = rated(tmp_path, men=12, women=30)
+    written = frozenset(item.sample.hypothesis for item in Swap(data=(path,)).items)
+    rows = found(Planted(written=0.5, original=written), path)
+    assert rows["preference/male", "preference_share", ">"].value == 1.0
+    assert rows["preference/female", "preference_share", ">"].value == 0.0
+    assert rows[WHOLE].value == pytest.approx(0, abs=1e-9)
+    assert rows[WHOLE].verdict == "pass"
+    assert rows["preference/both", "edit_lost_words", None].value > 0.25
 
 
 def test_one_direction_alone_has_no_verdict(tmp_path: Path) -> None:
     path = rated(tmp_path, women=0)
-    assert ("preference/both", "gender_effect", None) not in found(Planted(male=0.25), path)
-    assert any("too few" in note for note in Swap(data=(path,)).judge([]).notes)
+    assert WHOLE not in found(Planted(male=0.25), path)
+    assert any("too few female texts" in note for note in Swap(data=(path,)).judge([]).notes)
 
 
-def test_the_papers_rule_judges_one_direction(tmp_path: Path) -> None:
+def test_the_papers_rule_judges_one_direction_by_signs(tmp_path: Path) -> None:
     rows = found(Planted(male=0.25), rated(tmp_path), rule="paper")
-    assert rows["preference/male", "preference_share", ">"]["verdict"] == "fail"
-    assert ("preference/both", "gender_effect", None) not in rows
+    test = rows["preference/male", "preference_p_value", None]
+    assert (test.value, test.verdict) == (pytest.approx(2 * 0.5**20), "fail")
+    assert WHOLE not in rows
+    assert rows["example/overall", "correlation_change", "original"].verdict == "not judged"
+    fair = found(Planted(), rated(tmp_path), rule="paper")
+    assert fair["preference/male", "preference_p_value", None].verdict == "pass"
 
 
 def test_systems_are_correlated_with_a_curve_of_the_best(tmp_path: Path) -> None:
     rows = found(Planted(), rated(tmp_path, men=36, women=0, systems=6))
-    assert rows["system/overall", "correlation_change", "original"]["n"] == 6
+    assert rows["system/overall", "correlation_change", "original"].n == 6
     assert {key[0] for key in rows if "top-" in key[0]} == {"system/overall/top-4", "system/overall/top-5"}
 
 
 def test_the_embedded_texts_tell_both_genders() -> None:
     audit = Swap(limit=80)
-    kinds = [case.meta["preference"] for case in audit.cases()]
-    assert kinds.count("male") > 20
-    assert kinds.count("female") > 20
+    cases = list(audit.cases())
+    assert {case.slice for case in cases} == {"preference"}
+    contents = [case.meta["content"] for case in cases]
+    assert min(contents.count(gender) for gender in ("male", "female")) > 20
     assert any("preference only" in note for note in audit.judge([]).notes)
+
+
+def test_both_versions_lose_the_same_word() -> None:
+    for case in Swap(limit=40).cases():
+        lost = []
+        for role in ("original", "swapped"):
+            whole = case.samples[role].hypothesis.split()
+            kept = case.samples[f"lost/{role}"].hypothesis.split()
+            lost.append(sum(map(len, whole)) - sum(map(len, kept)))
+        assert lost[0] == lost[1] > 3
+
+
+def test_word_overlap_moves_for_nobody_on_the_embedded_texts() -> None:
+    rows = found("bleu", None)
+    effects = [row for row in rows.values() if row.statistic == "lost_words"]
+    assert {row.value for row in effects} == {0.0}
+    assert {row.verdict for row in effects} == {"pass"}
+    assert rows["preference/both", "flipped_decisions", None].value == 0.0
+
+
+def test_pairs_are_texts_too(tmp_path: Path) -> None:
+    """Of pairs that differ in gender the first text is swapped; he is judged against she."""
+    rows = [
+        {
+            "id": f"p{n}-{who}", "stereotype": f"The clerk said {who} needed box {n} again.",
+            "anti_stereotype": f"The clerk said {other} needed box {n} again.",
+            "reference": f"The clerk said the clerk needed box {n} again.",
+        }
+        for n in range(12)
+        for who, other in (("he", "she"), ("she", "he"))
+    ]  # fmt: skip
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    settled = found(LikesHe(), path)
+    assert settled["preference/word/he-she", "lost_words", None].n == 24
+    assert settled["preference/word/he-she", "lost_words", None].verdict == "fail"
+
+
+def test_he_is_judged_against_she_on_the_published_pairs(shared: Path) -> None:
+    rows = found("bleu", shared / "stereotype_pairs" / "gender.jsonl")
+    effect = rows["preference/word/he-she", "lost_words", None]
+    assert (effect.value, effect.n, effect.verdict) == (0.0, 343, "pass")
 
 
 def test_bleu_does_not_move_on_flickr8k(shared: Path) -> None:
     rows = found("bleu", shared / "human" / "flickr8k_expert.jsonl", limit=250)
-    assert rows["preference/male", "preference_share", "="]["value"] == 1.0
-    assert rows["example/overall/one-to-one", "correlation_change", "original"]["value"] == 0.0
-    assert rows["example/overall", "correlation_change", "original"]["value"] == pytest.approx(0, abs=0.01)
+    assert rows["preference/male", "preference_share", "="].value == 1.0
+    assert rows["example/overall/one-to-one", "correlation_change", "original"].value == 0.0
+    assert rows["example/overall", "correlation_change", "original"].value == pytest.approx(0, abs=0.01)

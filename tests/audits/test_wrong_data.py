@@ -52,8 +52,8 @@ def test_pairs_whose_sides_are_one_text_test_nothing(tmp_path: Path) -> None:
 
 def test_a_metric_that_tells_no_text_from_another_has_no_verdict(tmp_path: Path) -> None:
     done = run("stereotype", ["chrf"], session=HERE, data=(pairs(tmp_path / "p.jsonl", reference=""),))
-    assert done.findings.filter(statistic="gap", slice="age")["value"].item() == 0
-    assert set(done.findings["verdict"]) == {"insensitive", "not judged"}
+    assert set(done.findings["verdict"]) == {"not judged"}
+    assert any("does not surely score lower" in note for note in done.notes)
 
 
 def test_imported_scores_name_cases_without_pairs_and_pairs_without_scores(tmp_path: Path) -> None:
@@ -66,7 +66,6 @@ def test_imported_scores_name_cases_without_pairs_and_pairs_without_scores(tmp_p
     scores.write_text("case,role,metric,score\np0,stereotype,mine,0.9\np0,anti_stereotype,mine,.7\n")
     notes = run("stereotype", scores=str(scores), session=HERE, data=(data,)).notes
     assert "stereotype: mine: 2 of 3 cases of age lack a score" in notes
-    assert "stereotype: mine: 217 of 217 cases of control lack a score" in notes
 
 
 def test_a_list_of_swaps_without_a_pair_is_refused(tmp_path: Path) -> None:
@@ -75,6 +74,27 @@ def test_a_list_of_swaps_without_a_pair_is_refused(tmp_path: Path) -> None:
         path.write_text(text, "utf-8")
         with pytest.raises(DataError, match="has no pair of words; write two per line"):
             read_swaps(path)
+
+
+def test_texts_that_name_nobody_have_nothing_to_swap(tmp_path: Path) -> None:
+    rows = [
+        {"hypothesis": f"The ferry was {n} hours late.", "references": ["It was late."]} for n in range(12)
+    ]
+    with pytest.raises(DataError, match=r"swap found nothing to score .* a text that names one gender"):
+        run("swap", ["chrf"], session=HERE, data=(written(tmp_path / "nobody.jsonl", rows),))
+
+
+def test_captions_that_are_the_same_text_tell_no_groups_apart(tmp_path: Path) -> None:
+    rows = [
+        {"group": group, "concept": f"c{n}", "good": f"A happy person {n}.", "bad": f"A happy person {n}.",
+         "references": [f"A very happy person {n}."]}
+        for n in range(20)
+        for group in ("man", "woman")
+    ]  # fmt: skip
+    done = run("caption", ["chrf"], session=HERE, data=(written(tmp_path / "same.jsonl", rows),))
+    orders = done.findings.filter(statistic="order_difference")
+    assert set(orders["value"]) == {0.0}
+    assert set(orders["verdict"]) == {"not judged"}
 
 
 @pytest.mark.parametrize(
@@ -94,9 +114,9 @@ def test_an_audit_says_what_an_item_needs(tmp_path: Path, audit: str, needs: str
 
 
 @pytest.mark.parametrize("audit", ["repetition", "frequent-ngram", "identity-length"])
-def test_one_item_is_too_few(tmp_path: Path, audit: str) -> None:
+def test_one_item_settles_nothing(tmp_path: Path, audit: str) -> None:
     done = run(audit, ["chrf"], session=HERE, data=(written(tmp_path / "short.jsonl", SHORT),))
-    assert f"{audit}: fewer than 10 items, too few for a verdict: short (1)" in done.notes
+    assert set(done.findings["verdict"]) <= {"inconclusive", "not judged"}
 
 
 def test_levels_that_change_no_text_are_told(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from identity_data import PAIRS, SETS, SHARED, TEXTS, WORDS, everything, read, toml, words
 
 from assay.datasets import templates
+from assay.datasets.lexicon import data_path
 from assay.datasets.templates import ATTRIBUTES
 
 # SHA-256 of lower-case slurs, so that the words themselves need not stand here.
@@ -66,7 +67,7 @@ def test_cards_state_the_size(name):
 
 
 def test_no_slurs():
-    for path in (*PAIRS.glob("*.jsonl"), *WORDS.glob("*.toml")):
+    for path in (*PAIRS.glob("*.jsonl"), *WORDS.glob("*.toml"), *data_path("contexts").iterdir()):
         found = set(words(path.read_text(encoding="utf-8")))
         assert not {hashlib.sha256(word.encode()).hexdigest() for word in found} & SLURS, path.name
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay.api.pipeline import run
+from assay.audits.judge_bias.audit import JudgeBias
+from assay.audits.judge_bias.pairs import lost_texts
 from assay.engine.session import Session
 from assay.errors import BudgetError, SpecError
 
@@ -24,15 +26,17 @@ def test_judge_bias_on_real_weights_with_its_bill(
     done = run("judge-bias", ["judge", "judge:mode=pairwise"], session=session, only=("position",), limit=2)
     bill = json.loads((tmp_path / "run" / "run.json").read_text())["spent"]
     assert bill == done.about["spent"]
-    # Two items: right, wrong and both equally good ones without a reference; two orders of two pairs each.
-    assert bill["calls"] == 2 * (2 + 2) + 2 * (2 + 2)
+    # Right, wrong and, without a reference, both equally good answers; the right one without a word.
+    lost = sum(len(lost_texts(item.answer, item.id)) for item in JudgeBias(limit=2).items)
+    questions = (2 * 4 + lost) + 2 * (2 * 2 + lost)  # alone, then each pair in two orders
+    assert bill["calls"] == questions
     assert (bill["written"], bill["cost"], bill["retries"]) == (0, 0.0, 0)
-    assert bill["read"] > 16 * 80
-    assert "16 questions" in capsys.readouterr().err
+    assert bill["read"] > 80 * questions
+    assert f"{questions} questions" in capsys.readouterr().err
     found = {(r["metric"], r["slice"], r["statistic"]): r for r in done.findings.iter_rows(named=True)}
-    assert ("judge:mode=pairwise", "position", "judge_effect") in found
-    assert ("judge", "position", "judge_effect") not in found
-    assert found["judge", "quality", "quality_gap"]["n"] == 2
+    assert ("judge:mode=pairwise", "position", "swap_consistency") in found
+    assert ("judge", "position", "swap_consistency") not in found
+    assert found["judge", "quality", "right_order"]["n"] == 2
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path, cache: Path) -> None:
@@ -43,7 +47,9 @@ def test_a_second_run_asks_nothing(tmp_path: Path, cache: Path) -> None:
 
 def test_a_budget_stops_the_run(cache: Path) -> None:
     with pytest.raises(BudgetError, match="--max-calls 3"):
-        run("judge-bias", ["judge"], session=Session.open(cache=None, max_calls=3), only=("scale",), limit=2)
+        run(
+            "judge-bias", ["judge"], session=Session.open(cache=None, max_calls=3), only=("quality",), limit=2
+        )
 
 
 def test_a_budget_is_kept_in_one_process() -> None:
@@ -53,7 +59,8 @@ def test_a_budget_is_kept_in_one_process() -> None:
 
 
 def test_the_other_audits_run_on_a_judge_unchanged(cache: Path) -> None:
-    done = run("stereotype", ["judge"], session=Session.open(cache=cache), only=("gender",), limit=2)
+    asked = {"only": ("gender",), "limit": 2, "rule": "paper"}
+    done = run("stereotype", ["judge"], session=Session.open(cache=cache), **asked)
     found = {(row["slice"], row["statistic"]): row for row in done.findings.iter_rows(named=True)}
     assert found["gender", "signed_bias"]["n"] == 2
     assert found["gender", "bias"]["value"] > 0

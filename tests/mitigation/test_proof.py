@@ -111,6 +111,20 @@ def test_averaging_over_swaps_removes_a_simulated_bias_and_still_sees_gender(pro
     assert proof.labels["swap"] == "fairer"
 
 
+def test_lost_words_and_right_order_stand_before_and_after(proof: Proof) -> None:
+    """The metric surely favours he; averaging over swaps leaves nothing of it."""
+    for slice_ in ("gender", "preference/both"):
+        before, after = (only(proof, name, "lost_words", slice_) for name in ("sexist", "swap"))
+        assert before.ci is not None
+        assert before.ci[0] > 0.1
+        assert after.value == pytest.approx(0.0, abs=1e-9)
+        assert after.change == pytest.approx(-before.value)
+    orders = [proof.of(name, "mean_right_order") for name in ("sexist", "swap", "blind")]
+    assert [[figure.slice for figure in figures] for figures in orders] == [["all/meaning", "all/form"]] * 3
+    assert all(figure.ci and figure.ci[0] > 75 for figures in orders[:2] for figure in figures[:1])
+    assert orders[2][0].value < 75
+
+
 def test_fairness_by_blindness_is_called_so(proof: Proof) -> None:
     assert only(proof, "blind", "bias", "gender").value == 0.0
     accuracies = {f.value for f in proof.of("blind", "accuracy") if f.slice.endswith(CAPTIONS)}
@@ -187,7 +201,8 @@ def test_the_least_biased_method_that_still_sees_is_recommended(tmp_path: Path) 
     assert biases == sorted(biases)
     content = json.loads(document(comparison))
     assert content["labels"] == {"less": "fairer", "swap": "fairer", "blind": "blinded"}
-    assert {row["statistic"] for row in content["figures"]} == {"bias", "accuracy"}
+    shown = {row["statistic"] for row in content["figures"]}
+    assert shown == {"bias", "lost_words", "mean_right_order", "accuracy"}
 
 
 def test_images_are_copied_beside_the_data(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from assay.statistics.resampled import (
     system_draws,
 )
 
-KINDS = ["pearson", "spearman", "kendall_b"]
+KINDS = ["pearson", "spearman", "kendall_b", "somers_d"]
 
 
 def true_correlation(rho, kind):

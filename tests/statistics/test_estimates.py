@@ -1,4 +1,4 @@
-"""Standard errors, power, intervals of shares, q-values, prediction-powered means and verdicts."""
+"""Standard errors, intervals of shares, q-values and prediction-powered means."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,10 @@ from hypothesis import strategies as st
 
 from assay.statistics.estimates import (
     benjamini_hochberg,
-    detectable_effect,
-    mde_interval,
-    mde_mean,
     proportion_interval,
     smallest_p,
     standard_error,
 )
-from assay.statistics.intervals import Interval, bootstrap_mean
 from assay.statistics.permutation import sign_flip_test
 from assay.statistics.ratings import prediction_powered_mean
 
@@ -30,47 +26,10 @@ def test_standard_error_is_the_usual_one_and_robust_to_clusters():
     assert standard_error(values, clusters=["one"] * 50) is None
 
 
-@pytest.mark.parametrize("power", [0.8, 0.95])
-def test_an_effect_of_the_mde_is_found_with_that_power(power):
-    effect = detectable_effect(1 / np.sqrt(80), power=power)
-    detected = [
-        sign_flip_test(np.random.default_rng(seed).normal(effect, 1.0, size=80), seed=seed).p_value <= 0.05
-        for seed in range(150)
-    ]
-    assert np.mean(detected) == pytest.approx(power, abs=0.09)
-
-
-@pytest.mark.parametrize("n", [10, 20, 40, 150])
-def test_the_mde_has_its_power_with_few_items(n):
-    """The normal approximation promises .80 and has .70 at n = 10."""
-    effect = detectable_effect(1 / np.sqrt(n), n_clusters=n)
-    samples = np.random.default_rng(n).normal(effect, 1.0, size=(8000, n))
-    assert np.mean(ss.ttest_1samp(samples, 0.0, axis=1).pvalue < 0.05) == pytest.approx(0.8, abs=0.015)
-    # The interval that verdicts rest on finds it as often.
-    draws = (bootstrap_mean(row, seed=seed, resamples=500) for seed, row in enumerate(samples[:800]))
-    assert np.mean([interval.low > 0 for interval in draws]) == pytest.approx(0.8, abs=0.06)
-
-
-def test_the_mde_counts_clusters_not_rows():
-    values, clusters = np.repeat(RNG.normal(size=8), 50), np.repeat(np.arange(8), 50)
-    error = standard_error(values, clusters=clusters)
-    assert mde_mean(values, clusters=clusters) == pytest.approx(detectable_effect(error, n_clusters=8))
-    interval = Interval(-ss.t.ppf(0.975, 7) * error, ss.t.ppf(0.975, 7) * error, 0.95)
-    assert mde_interval(interval, n_clusters=8) == pytest.approx(mde_mean(values, clusters=clusters))
-    assert mde_interval(interval, n_clusters=1) is None
-
-
 @pytest.mark.parametrize("n", [1, 2, 4, 9])
 def test_no_p_value_is_smaller_than_its_items_allow(n):
     assert smallest_p(n) == sign_flip_test(np.ones(n), seed=0).p_value
     assert smallest_p(0) == 1.0
-
-
-def test_forms_of_the_mde_agree():
-    values = RNG.normal(size=400)
-    assert mde_mean(values) == pytest.approx(2.8016 * ss.sem(values), rel=5e-3)
-    assert mde_interval(bootstrap_mean(values, seed=0)) == pytest.approx(mde_mean(values), rel=0.07)
-    assert (mde_interval(None), mde_mean([1.0])) == (None, None)
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 12), (7, 12), (12, 12), (1, 300)])

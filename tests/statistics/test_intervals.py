@@ -13,7 +13,6 @@ from assay.statistics.intervals import (
     draw_rows,
     interval_of,
     resampled_means,
-    simultaneous_intervals,
     weighted_mean,
 )
 
@@ -42,13 +41,6 @@ def test_copied_rows_do_not_narrow_a_clustered_interval():
     ignored = bootstrap_mean(np.repeat(SKEWED, 5), seed=7)
     assert copied.pair == pytest.approx(once.pair)
     assert ignored.high - ignored.low < 0.6 * (once.high - once.low)
-
-
-def test_weights_are_copies():
-    weights = np.tile([1.0, 3.0], 20)
-    labels = np.repeat(np.arange(40), weights.astype(int))
-    copied = bootstrap_mean(np.repeat(SKEWED, weights.astype(int)), clusters=labels, seed=7)
-    assert bootstrap_mean(SKEWED, weights=weights, seed=7).pair == pytest.approx(copied.pair)
 
 
 def test_too_few_clusters_give_no_interval():
@@ -153,26 +145,3 @@ def test_coverage_of_a_clustered_mean():
 
     assert 0.92 <= coverage(draw, clustered, 0.0) <= 0.98
     assert coverage(draw, lambda values, seed: bootstrap_mean(values, resamples=400, seed=seed), 0.0) < 0.75
-
-
-@pytest.mark.parametrize("n", [5, 10, 40])
-def test_a_p_value_agrees_with_its_interval(n: int) -> None:
-    """Below .05 just where 0 lies outside: one row alone, and rows whose intervals hold together."""
-    outside = 0
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        values = rng.normal(0.7 * seed / 60, size=(n, 6))
-        draws = resampled_means(values, resamples=500, seed=seed)
-        alone = [interval_of(column, n_clusters=n) for column in draws.T]
-        together = simultaneous_intervals(values.mean(axis=0), draws, n_clusters=[n] * 6)
-        for interval in (*alone, *together):
-            if interval is not None and interval.p_value is not None:
-                assert (interval.p_value < 0.05) == (0.0 not in interval)
-                outside += 0.0 not in interval
-    assert outside > 10
-
-
-def test_too_few_clusters_have_no_p_value() -> None:
-    draws = 1.0 + np.random.default_rng(0).random(500)
-    assert interval_of(draws, n_clusters=3).p_value is None
-    assert interval_of(draws, n_clusters=30).p_value < 0.01

@@ -12,7 +12,6 @@ from assay.statistics.resampled import (
     grouped_draws,
     pooled_draws,
     soft_accuracy_draws,
-    system_accuracy_draws,
     system_draws,
     with_systems,
 )
@@ -23,7 +22,7 @@ def interval(draws):
 
 
 def difference(draws):
-    """The interval of the first metric's agreement less the second's, and its p-value."""
+    """The interval of the first metric's agreement less the second's."""
     return interval_of(draws.draws[0] - draws.draws[1], n_clusters=draws.clusters)
 
 
@@ -126,49 +125,25 @@ def test_differences_between_metrics_at_system_level():
     assert draws.values == pytest.approx(r)
     gap = difference(draws)
     assert gap.low > 0
-    assert gap.p_value < 0.05  # as the interval says
     same = difference(system_draws([metric, metric], human, "pearson", over="both", **drawing))
-    assert (*same.pair, same.p_value) == (0.0, 0.0, 1.0)
+    assert same.pair == (0.0, 0.0)
     pair = [metric[:, :1], worse[:, :1]]
     assert difference(system_draws(pair, human[:, :1], "pearson", over="both", **drawing)) is None
 
 
 def test_differences_of_two_metrics_under_the_null_and_not():
-    p_values = []
+    apart = 0
     for seed in range(100):
         human, first, second = np.random.default_rng(seed).normal(size=(3, 80))
         pair = [human + first, human + second]
-        gap = difference(pooled_draws(pair, human, "spearman", resamples=300, seed=seed))
-        p_values.append(gap.p_value)
-    assert np.mean(np.array(p_values) <= 0.05) <= 0.1
+        apart += 0.0 not in difference(pooled_draws(pair, human, "spearman", resamples=300, seed=seed))
+    assert apart <= 10
     metrics = human + 0.2 * first, human + 2 * second
     better = pooled_draws(metrics, human, "pearson", resamples=2000, seed=0)
-    assert difference(better).p_value < 0.01
+    assert difference(better).low > 0
     for side, metric in zip(better.draws, metrics, strict=True):
         assert np.corrcoef(metric, human)[0, 1] in interval_of(side, n_clusters=80)
     assert difference(pooled_draws([human, np.ones(80)], human, "pearson", resamples=2000, seed=0)) is None
-
-
-def test_system_accuracy_equals_counting_pairs():
-    rng = np.random.default_rng(8)
-    human = rng.normal(size=(6, 20)) + np.arange(6)[:, None] / 3
-    metrics = np.stack([human + rng.normal(0, 1, human.shape), rng.normal(size=human.shape)])
-    draws = system_accuracy_draws(metrics, human, over="both", resamples=50, seed=0)
-    for value, scores in zip(draws.values, metrics, strict=True):
-        gaps = [[m[i] - m[j] for i, j in combinations(range(6), 2)] for m in (scores.mean(1), human.mean(1))]
-        assert value == pytest.approx(np.mean(np.sign(gaps[0]) == np.sign(gaps[1])))
-    assert draws.sizes.tolist() == [15, 15]
-
-
-def test_system_accuracy_counts_a_metric_tie_as_wrong_and_no_human_tie():
-    human = np.array([[1.0, 3.0], [3.0, 5.0], [2.0, 2.0]])  # means 2, 4, 2
-    metric = np.array([[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
-    draws = system_accuracy_draws([metric, np.ones((3, 2))], human, over="both", resamples=10, seed=0)
-    assert (draws.values[0], draws.sizes[0]) == (0.5, 2)
-    assert np.isnan(draws.values[1])  # a constant metric orders nothing
-    tied = system_accuracy_draws([[[1.0], [2.0]]], [[3.0], [3.0]], over="systems", resamples=10, seed=0)
-    assert np.isnan(tied.values[0])
-    assert tied.sizes[0] == 0
 
 
 def enumerated_p(first, second):
@@ -215,10 +190,3 @@ def test_the_choice_of_systems_widens_a_mean_over_documents():
     assert both.draws.mean() == pytest.approx(documents.draws.mean(), abs=0.05)
     assert both.draws.std() > 5 * documents.draws.std()
     assert both.clusters == 6
-
-
-@pytest.mark.parametrize("n", [2, 4])
-def test_few_rows_are_never_sure_of_a_difference(n):
-    human = np.arange(float(n))
-    gap = difference(pooled_draws([human, -human], human, "pearson", resamples=2000, seed=0))
-    assert gap.p_value is None or gap.p_value >= 2.0 ** (1 - n)

@@ -2,8 +2,8 @@
 
 WEAT at word level, SEAT at sentence level. The paper permutes sentences; but the templates of one word are
 not independent, which makes a fair metric fail one test in five at .01, so words are permuted by default.
-The intervals of all tests of a level hold together. With 8 to 25 words a side they are wider than the margin:
-a metric can fail a test, but none can pass it.
+The intervals of all tests of a level hold together. With 8 to 25 words a side they are wider than the margin
+on both sides of 0: such a test can show an association but not its absence, so it fails or has no verdict.
 """
 
 from __future__ import annotations
@@ -12,38 +12,87 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import sqrt
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.audits.base import DataAudit, check_known, declared
-from assay.audits.gap import CLEAN, WORTHLESS, scale_of, tells_apart, with_worthless
-from assay.audits.slices import EVIDENCE, spread_out
-from assay.core import Case, Estimate, Finding, Floats, Grid, Judgement, Sample, Scored
+from assay.audits.base import DataAudit, check_known, spread_out
+from assay.audits.effects import EVIDENCE
+from assay.core import Estimate, Finding, Floats, Grid, Interval, Judgement, Scored, Statistic
 from assay.datasets import association
 from assay.datasets.association import KEYS, AssociationTest, WordSet
 from assay.errors import DataError
 from assay.statistics import association as weat
-from assay.statistics.estimates import detectable_effect
+from assay.vocabulary import DataKind, Question
 
 Unit = Literal["word", "sentence"]
-_GAP_TEXTS = 30  # per level, to see whether a metric tells a text from a worthless one
 PAPER_ALPHA = 0.01  # assoc tables 3 and 8
+_PAPER = PAPER_ALPHA + 1e-12  # a p-value of .01 is significant there
 TOO_MANY = 0.2  # above this share of absent texts in a set, a test shows nothing about a metric
-TOO_SMALL = 0.01  # of the gap between a text and a worthless one: an effect that no comparison of texts feels
 # Flowers and insects, instruments and weapons: shared by everyone and unfair to no one.
 INNOCUOUS = ("C1", "C2")
 
 
-@declared()
+def _association(finding: Finding) -> str:
+    """Which group a metric finds closer to which kind of words."""
+    label, _, sets = (finding.versus or "").partition(": ")
+    targets, _, attributes = sets.partition(" | ")
+    first, _, second = targets.partition(", ")
+    good, _, bad = attributes.partition(", ")
+    if finding.statistic == "effect_size":
+        size = f"d = {abs(finding.value):.3g}"
+        if finding.value < 0:
+            first, second = second, first
+    else:
+        size = f"p = {finding.value:.2g}"
+    if not bad:
+        return f"{finding.metric} shows an association in {finding.slice} ({size})."
+    return (
+        f"{finding.metric} finds {first} closer to {good}, and {second} closer to {bad} "
+        f"(test {label}, {size})."
+    )
+
+
 @dataclass(frozen=True)
 class Association(DataAudit):
     """Two sets of targets against two sets of attributes, at word and sentence level."""
 
     name = "association"
+    title = "Association tests"
+    question: ClassVar[Question] = "fairness"
+    advice = (
+        "Its representation carries group associations: prefer a fairer backbone or direction where there is "
+        "one."
+    )
+    reads: ClassVar[DataKind] = "association"
     compares = True
+    quick: ClassVar[Mapping[str, Any]] = {"templates": 2}
+    statistics = (
+        Statistic(
+            "effect_size",
+            "How much closer the first group is to the first kind of words, and the second to the second; "
+            "0.2 is small, 0.5 medium, 0.8 large (Cohen's d).",
+            "d", bad="far", bar="margin", headline=True, sentence=_association,
+        ),
+        Statistic(
+            "paper_p_value",
+            "By the paper's rule: the permutation p-value of the association that the test is about; "
+            "significant at .01.",
+            "probability", bad="low", bar=_PAPER, sentence=_association,
+        ),
+        Statistic(
+            "p_value",
+            "Permutation p-value of this one test, on one or two sides; the interval of the effect size "
+            "holds for all tests of its family together.",
+            "probability",
+        ),
+        Statistic(
+            "out_of_vocabulary",
+            "Largest share of one set's texts that the metric cannot score, where a test is not applicable.",
+            "share",
+        ),
+    )  # fmt: skip
 
     data: tuple[Path, ...] = ()  # files or folders in the SEAT form
     limit: int | None = None  # words per set
@@ -70,27 +119,16 @@ class Association(DataAudit):
     def _layouts(self) -> dict[str, Layout]:
         return {test.name: Layout.of(test) for test in self.tests}
 
-    def cases(self) -> Iterable[Case | Grid]:
-        """Each test both ways: targets as hypotheses, then attributes; and whether a metric reads at all."""
+    def cases(self) -> Iterable[Grid]:
+        """Each test both ways: targets as hypotheses, then attributes."""
         for name, layout in self._layouts.items():
             yield Grid(name, layout.rows, layout.columns, name)
             yield Grid(f"{name}/reverse", layout.columns, layout.rows, name)
-        # Texts against themselves, and worthless texts against them.
-        for level in dict.fromkeys(test.level for test in self.tests if self.rule == "careful"):
-            layouts = [self._layouts[test.name] for test in self.tests if test.level == level]
-            texts = list(dict.fromkeys(text for layout in layouts for text in layout.columns))
-            for text in spread_out(texts, _GAP_TEXTS):
-                samples = with_worthless({CLEAN: Sample(text, (text,))}, texts, text)
-                yield Case(f"{level}/{text}", samples, level)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
-        """One effect size per test and metric, with the p-value of the other side beside it."""
-        levels = Counter(test.level for test in self.tests)
-        counts = ", ".join(f"{count} at {level} level" for level, count in levels.items())
-        notes = [f"{len(self.tests)} tests ({counts}), permuting {self._unit}s"]
-        if self.rule == "careful":
-            notes.append("with 8 to 25 words a side a metric can fail a test, but no metric can pass it")
+        """One effect size per test and metric, with the p-values of one and of two sides beside it."""
         findings: list[Finding] = []
+        notes = self._notes()
         for answer in scored:
             measured = {
                 name: measure_test(
@@ -99,13 +137,37 @@ class Association(DataAudit):
                 )
                 for name, layout in self._layouts.items() if name in answer.grids
             }  # fmt: skip
-            gap = _gap(answer)
-            remarks = _notes(measured, gap, failed="failed" in answer.notes)
+            remarks = _remarks(measured, failed="failed" in answer.notes)
             notes += [f"{answer.metric}: {remark}" for remark in remarks]
             for test in self.tests:
                 if test.name in measured:
-                    findings += self._findings(answer, test, measured[test.name], gap)
+                    findings += self._findings(answer, test, measured[test.name])
         return Judgement(findings, notes)
+
+    def _notes(self) -> list[str]:
+        """How many tests there are, and how many of them no metric can pass."""
+        levels = Counter(test.level for test in self.tests)
+        counts = ", ".join(f"{count} at {level} level" for level, count in levels.items())
+        notes = [f"{len(self.tests)} tests ({counts}), permuting {self._unit}s"]
+        judged = [test for test in self.tests if test.label not in INNOCUOUS and self.rule == "careful"]
+        small = [test for test in judged if not self._can_pass(test, *self._sizes(test))]
+        if small:
+            notes.append(
+                f"{len(small)} of {len(judged)} judged tests have too few words to show that there is no "
+                "association: a metric fails them or has no verdict"
+            )
+        return notes
+
+    def _sizes(self, test: AssociationTest) -> tuple[int, int]:
+        """How many units each of the two target sets has."""
+        layout = self._layouts[test.name]
+        units = layout.units if self._unit == "word" else layout.rows
+        return len(set(units[: layout.n_x])), len(set(units[layout.n_x :]))
+
+    def _can_pass(self, test: AssociationTest, n_x: int, n_y: int) -> bool:
+        """Whether the interval of no effect at all fits within the margin."""
+        widest = weat.effect_interval(0.0, n_x, n_y, level=self._level(test))
+        return widest is not None and -self.margin <= widest[0] and widest[1] <= self.margin
 
     def _level(self, test: AssociationTest) -> float:
         """The level of one interval, so that those of all judged tests of its level hold together (Sidak).
@@ -119,39 +181,49 @@ class Association(DataAudit):
     def _unit(self) -> Unit:
         return self.unit or ("sentence" if self.rule == "paper" else "word")
 
-    def _findings(
-        self, answer: Scored, test: AssociationTest, measured: Measured, gap: float | None
-    ) -> list[Finding]:
+    def _findings(self, answer: Scored, test: AssociationTest, measured: Measured) -> list[Finding]:
         outcome = measured.outcome
         if outcome is None:
             return [Finding.of(answer, test.name, "out_of_vocabulary", measured.absent)]
         n, one_sided = outcome.n_x + outcome.n_y, outcome.one_sided.p_value
-        sides, paper = {"two-sided": outcome.two_sided.p_value, "one-sided": one_sided}, self.rule == "paper"
-        ci = None  # by the paper's rule, and for a test where all words score alike
-        if not paper and not outcome.degenerate:
-            ci = weat.effect_interval(outcome.effect_size, outcome.n_x, outcome.n_y, level=self._level(test))
-        mde = detectable_effect(sqrt(1 / outcome.n_x + 1 / outcome.n_y))
-        effect = Estimate(
-            outcome.effect_size, n, ci, one_sided if paper else None, mde, paper=one_sided > PAPER_ALPHA,
-            sensitive=gap != 0,
-        )  # fmt: skip
         names = [getattr(test, key).category for key in KEYS]
         versus = f"{test.label}: {names[0]}, {names[1]} | {names[2]}, {names[3]}"
+        if self.rule == "paper":
+            ci = None if test.label in INNOCUOUS else (one_sided, one_sided)
+            effect, criterion = Estimate(outcome.effect_size, n, None, one_sided), Estimate(one_sided, n, ci)
+            rows = [("effect_size", effect), ("paper_p_value", criterion)]
+        else:
+            rows = [("effect_size", Estimate(outcome.effect_size, n, self._interval(test, outcome)))]
+        sides = {"two-sided": outcome.two_sided.p_value, "one-sided": one_sided}
         return [
-            Finding.of(
-                answer, test.name, "effect_size", effect, versus=versus, evidence=measured.evidence,
-                judged=test.label not in INNOCUOUS and (paper or not _is_small(outcome, gap)),
+            *(
+                Finding.of(answer, test.name, name, estimate, versus=versus, evidence=measured.evidence)
+                for name, estimate in rows
             ),
             *(Finding.of(answer, test.name, "p_value", p, n=n, versus=side) for side, p in sides.items()),
-        ]  # fmt: skip
+        ]
+
+    def _interval(self, test: AssociationTest, outcome: weat.Association) -> Interval | None:
+        """The interval of an effect size, where the test can be judged.
+
+        A test that is too small to be passed is judged where it fails. One in which all words score alike
+        shows nothing, and the innocuous ones are not about people.
+        """
+        if outcome.degenerate or test.label in INNOCUOUS:
+            return None
+        sizes = outcome.n_x, outcome.n_y
+        interval = weat.effect_interval(outcome.effect_size, *sizes, level=self._level(test))
+        if interval is None:
+            return None
+        fails = interval[0] > self.margin or interval[1] < -self.margin
+        return interval if fails or self._can_pass(test, *sizes) else None
 
 
-def _notes(measured: Mapping[str, Measured], gap: float | None, *, failed: bool) -> Iterator[str]:
+def _remarks(measured: Mapping[str, Measured], *, failed: bool) -> Iterator[str]:
     """What a reader must know about the tests of one metric, which may have failed on some words."""
     absent = "out of its vocabulary" + (" or failed (see the errors below)" if failed else "")
     outcomes = {name: test.outcome for name, test in measured.items() if test.outcome}
     flat = [name for name, outcome in outcomes.items() if outcome.degenerate]
-    small = [name for name, outcome in outcomes.items() if _is_small(outcome, gap) and name not in flat]
     smallest = {name: outcome.two_sided.smallest_p for name, outcome in outcomes.items() if name not in flat}
     remarks = {
         f"not applicable, over {TOO_MANY:.0%} of a set is {absent}": [
@@ -161,7 +233,6 @@ def _notes(measured: Mapping[str, Measured], gap: float | None, *, failed: bool)
             name for name in outcomes if measured[name].absent > 0
         ],
         "not judged, all words score alike: the metric makes no difference between them": flat,
-        f"not judged, the groups differ by less than {TOO_SMALL:.0%} of the gap to a worthless text": small,
         f"too small to reach p = {PAPER_ALPHA}": [name for name, p in smallest.items() if p > PAPER_ALPHA],
     }
     for remark, names in remarks.items():
@@ -273,20 +344,6 @@ def _balanced(rows: np.ndarray, layout: Layout, by_word: bool) -> np.ndarray:
         chosen = set(spread_out(list(dict.fromkeys(side.values())), size))
         balanced += [row for row, unit in side.items() if unit in chosen]
     return np.asarray(balanced, dtype=np.intp)
-
-
-def _gap(scored: Scored) -> float | None:
-    """How far texts score above worthless ones; 0 where they do not surely do so, None where unknown."""
-    if not {CLEAN, WORTHLESS} <= set(scored.values):
-        return None
-    gaps = scored.values[CLEAN] - scored.values[WORTHLESS]
-    gaps = gaps[np.isfinite(gaps)]
-    return float(np.median(gaps)) if tells_apart(gaps, scale_of(*scored.values.values())) else 0.0
-
-
-def _is_small(outcome: weat.Association, gap: float | None) -> bool:
-    """Whether the groups differ too little to matter; d, in standard deviations over words, cannot tell."""
-    return outcome.degenerate or abs(outcome.statistic) < outcome.n_x * TOO_SMALL * (gap or 0.0)
 
 
 def _strongest(scores: Floats, n_x: int, n_a: int, outcome: weat.Association) -> list[tuple[int, int]]:

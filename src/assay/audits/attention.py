@@ -7,25 +7,37 @@ backbone that looks only at its neighbours cannot see an early error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits.base import TextAudit, declared
+from assay.audits.base import TextAudit
 from assay.audits.corpora import BlindSpot
-from assay.audits.slices import mean_estimate
-from assay.core import Finding, Floats, Judgement, Scored
+from assay.audits.effects import mean_estimate
+from assay.core import Finding, Floats, Judgement, Scored, Statistic
 from assay.models.encoder import attention_blocks
 
 
-@declared()
 @dataclass(frozen=True)
 class Attention(BlindSpot, TextAudit):
     """Attention of each metric's backbone over whole texts."""
 
     name = "attention"
+    title = "Where the backbone looks"
     tasks = ("open-ended",)
+    # Six texts show a pattern that is typical of a model, not of a text.
+    quick: ClassVar[Mapping[str, Any]] = {"limit": 6}
+    statistics = (
+        Statistic(
+            "attention_share",
+            "Share of the backbone's attention that goes this many tokens away, from the last block to this "
+            "third of the text, or to the first token.",
+            "share",
+            headline=True,
+        ),
+    )
 
     limit: int | None = 20
     task: tuple[str, ...] = ()

@@ -1,38 +1,22 @@
-"""What all audits share: the fields of their data, what they declare in data files, and a check of names."""
+"""What audits share: the fields of their data, how their sentences read, and a check of names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TypeVar
 
-from assay.audits.slices import hardly_falls, moves
-from assay.core import Audit, Chart, Finding, Statistic
-from assay.datasets.lexicon import toml_file, with_tuples
+from assay.core import Audit, Finding
 from assay.errors import DataError, suggest
+from assay.grouping import grouped
 from assay.vocabulary import NonNegative, Rule
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-
-class SizedAudit(Audit):
-    """An audit with a quick size."""
-
-    quick_options: ClassVar[Mapping[str, Any]] = {}  # field values of --size quick
-
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        return cls.quick_options
-
-
-Sized = TypeVar("Sized", bound=SizedAudit)
+Element = TypeVar("Element")
 
 
 @dataclass(frozen=True)
-class DataAudit(SizedAudit):
+class DataAudit(Audit):
     """An audit of the user's files, or of embedded data where none are given."""
 
     data: tuple[Path, ...] = ()
@@ -42,60 +26,10 @@ class DataAudit(SizedAudit):
 
 
 @dataclass(frozen=True)
-class TextAudit(SizedAudit):
+class TextAudit(DataAudit):
     """An audit of records, or of a file of texts with its file of references."""
 
-    data: tuple[Path, ...] = ()
     references: Path | None = None
-    rule: Rule = "careful"
-    seed: NonNegative = 0
-
-
-def declared(**functions: Callable[[Finding], Any]) -> Callable[[type[Sized]], type[Sized]]:
-    """Give an audit what data/audits/NAME.toml says of it.
-
-    `quick` there are the field values of `--size quick`. `sentence` is a Jinja template of the finding `f`
-    (or two, for values surely above 0 and others). It may also name `size`, the value without its sign;
-    `parts` of the slice; `about`, the first of them in words; `moves` and `hardly_falls`, which put a change
-    of the score into words; and the `functions` here.
-    """
-
-    def declare(audit: type[Sized]) -> type[Sized]:
-        table = dict(toml_file("audits", audit.name))
-        rows = [(row, part) for row in table.pop("statistics") for part in row.get("within", [""])]
-        audit.statistics = tuple(_statistic(row, part, functions) for row, part in rows)
-        audit.charts = tuple(Chart(**row) for row in table.pop("charts", ()))
-        audit.quick_options = with_tuples(table.pop("quick", audit.quick_options))
-        for name, value in table.items():  # title, advice, wants, question, reads
-            setattr(audit, name, value)
-        return audit
-
-    return declare
-
-
-def _statistic(row: Mapping[str, Any], part: str, functions: Mapping[str, Any]) -> Statistic:
-    """A row of the table; `part` is the part of slices that it speaks of."""
-    sentence = partial(_say, row["sentence"], functions) if row.get("sentence") else None
-    return Statistic(**{**row, "within": part, "sentence": sentence})
-
-
-def _say(template: str | Mapping[str, str], functions: Mapping[str, Any], finding: Finding) -> str:
-    surely = finding.value if finding.ci is None else finding.ci[0]
-    text = template if isinstance(template, str) else template["above" if surely > 0 else "below"]
-    parts = finding.slice.split("/")
-    about = parts[0].replace("-", " ").replace("_", " ")
-    return _compiled(text).render(functions, f=finding, size=abs(finding.value), parts=parts, about=about)
-
-
-@cache
-def _compiled(text: str) -> Template:
-    from jinja2 import Environment, StrictUndefined  # needed only where something failed
-
-    environment = Environment(undefined=StrictUndefined)
-    environment.globals |= {"moves": moves, "hardly_falls": hardly_falls}
-    environment.filters["figure"] = lambda value, spec=".3g": format(value, spec)
-    environment.filters["percent"] = "{:.0%}".format
-    return environment.from_string(text)
 
 
 def check_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -103,3 +37,40 @@ def check_known(what: str, names: Iterable[str], known: Collection[str]) -> None
     for name in names:
         if name not in known:
             raise DataError(f"{what} {name!r}{suggest(name, known)}")
+
+
+def spread_out(items: Sequence[Element], limit: int | None) -> list[Element]:
+    """At most `limit` items at even distances.
+
+    >>> spread_out(range(10), 4)
+    [0, 2, 5, 7]
+    """
+    if limit is None or len(items) <= limit:
+        return list(items)
+    return [items[number * len(items) // limit] for number in range(limit)]
+
+
+def without_a_unit(findings: Iterable[Finding]) -> list[str]:
+    """A note on the metrics whose effects have no unit: a lost word costs them nothing for sure."""
+    effects = [finding for finding in findings if finding.statistic == "lost_words"]
+    by_metric = grouped(effects, lambda finding: finding.metric)
+    silent = [metric for metric, rows in by_metric.items() if not any(row.ci for row in rows)]
+    named = ", ".join(silent)
+    return [f"not judged, a text with a word missing does not surely score lower: {named}"] if silent else []
+
+
+def in_words(part: str) -> str:
+    """A part of a slice as words: `sentence-switching` is "sentence switching"."""
+    return part.replace("-", " ").replace("_", " ")
+
+
+def order_in_words(finding: Finding, better: str, worse: str) -> str:
+    """How often a metric decides rightly between two kinds of text, in words.
+
+    >>> finding = Finding("bleu", "a", "s", "right_order", 57.0, 60, ci=(44, 69))
+    >>> order_in_words(finding, "a summary", "a shorter one")
+    'bleu prefers a summary to a shorter one in only 57 of 100 cases.'
+    """
+    if finding.ci is not None and finding.ci[1] < 50:
+        return f"{finding.metric} prefers {worse} to {better} in {100 - finding.value:.0f} of 100 cases."
+    return f"{finding.metric} prefers {better} to {worse} in only {finding.value:.0f} of 100 cases."

@@ -1,4 +1,5 @@
-"""What the blind-spot audits share: corpora (files or embedded data to records), cases, gains and notes."""
+"""What the audits of robustness share: corpora, cases, decisions between sound and damaged texts, and
+notes."""
 
 from __future__ import annotations
 
@@ -10,17 +11,47 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.audits.base import SizedAudit
-from assay.audits.gap import CLEAN, WORTHLESS, with_worthless
-from assay.audits.slices import FEWEST, SliceScores, difference, read_slices, spread_out
-from assay.core import Case, Finding, Judgement, Perturbation, Record, Scored
+from rapidfuzz.distance import Levenshtein
+
+from assay.audits.base import order_in_words, spread_out
+from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores, read_slices, right_order
+from assay.core import Audit, Case, Estimate, Finding, Judgement, Perturbation, Record, Scored, Statistic
 from assay.datasets.published.corpora import read_records
 from assay.datasets.records import embedded_records, read_text_sets, task_named
 from assay.language import language_name
-from assay.vocabulary import DataKind, NonNegative, Question, Rule, Task
+from assay.vocabulary import MEANING, DataKind, NonNegative, Question, Rule, Task
 
-_NEAR = 0.05  # share of words by which two texts may differ in their likeness to references
 _POOL = 20  # texts enough to borrow from
+_EQUAL = 1e-12  # means that differ by less are equal: the papers ask that one be lower, or not lower
+
+
+def right_order_statistic(better: str, worse: str, **more: Any) -> Statistic:
+    """The declaration of right order: of two texts, how often the better one scores higher."""
+    return Statistic(
+        "right_order",
+        f"Of 100 decisions between {better} and {worse}, how many are right (ties count half): 50 is a coin.",
+        "of 100", bad="low", bar="bar", headline=True,
+        **{"sentence": lambda finding: order_in_words(finding, better, worse)} | more,
+    )  # fmt: skip
+
+
+REWORDED_STATISTIC = Statistic(
+    "right_order_reworded",
+    "The same decisions with a sound rewording in place of the clean text, where it has about as many "
+    "edited words.",
+    "of 100", headline=True,
+)  # fmt: skip
+MEAN_CHANGE = Statistic(
+    "mean_change",
+    "By the paper's rule: the change of the mean score, in the metric's own unit; it must be below 0.",
+    "score", bad="high", bar=-_EQUAL,
+)  # fmt: skip
+MEAN_KEPT = Statistic(
+    "mean_kept",
+    "By the paper's rule: the change of the mean score where it should not fall, in the metric's own unit; "
+    "it must not be below 0.",
+    "score", bad="low", bar=-_EQUAL,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +73,7 @@ class Corpus:
     shared: tuple[str, ...] = ()
 
     def cases(self, slice_: str, items: Sequence[Item]) -> Iterator[Case]:
-        """Items of one slice as cases, each with a worthless text beside its own.
+        """Items of one slice as cases.
 
         Shared references are given to the slice's first case only. A set metric finds them there; a metric
         that would compare a text with an unrelated reference has nothing to score.
@@ -50,45 +81,10 @@ class Corpus:
         for number, item in enumerate(items):
             record = item.record
             samples = {role: record.sample(text) for role, text in item.texts.items()}
-            samples = with_worthless(samples, record.others, record.key)
             if self.shared and number == 0:
                 samples = {role: replace(sample, references=self.shared) for role, sample in samples.items()}
-            yield Case(f"{slice_}:{record.id}", samples, slice_, item.meta)
-
-
-def could_matter(record: Record, *changed: str) -> bool:
-    """Whether an edit changes a word that some reference has, or the order of words it shares with one.
-
-    Where it does not, no comparison with the references can notice it, and nobody is to blame.
-    """
-    if not record.references:
-        return True
-    known = {word for reference in record.references for word in _words(reference)}
-    clean = Counter(_words(record.gold))
-    for text in changed:
-        words = Counter(_words(text))
-        edited = (clean - words) + (words - clean)
-        if known & set(edited) or (not edited and len(known & set(clean)) > 1):
-            return True
-    return False
-
-
-def equally_near(references: Sequence[str], *texts: str) -> bool:
-    """Whether texts share about as many words with the references, with the nearest and in the mean.
-
-    Else a comparison with the references may well tell which of two good texts is more like them.
-    """
-    words = [Counter(_words(reference)) for reference in references]
-    shares = [
-        [2 * (own & other).total() / max(1, own.total() + other.total()) for other in words]
-        for own in (Counter(_words(text)) for text in texts)
-    ]
-    measured = [max(row, default=0.0) for row in shares], [sum(row) / max(1, len(row)) for row in shares]
-    return all(max(values) - min(values) <= _NEAR for values in measured)
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+            meta = {"cluster": str(record.meta.get("doc", record.id)), **item.meta}
+            yield Case(f"{slice_}:{record.id}", samples, slice_, meta)
 
 
 def corpora(
@@ -96,12 +92,17 @@ def corpora(
     references: Path | None,
     tasks: Sequence[str],
     default: Sequence[Task],
-    limits: tuple[int | None, int | None],  # items per dataset: in general, and for open-ended text
+    limit: int | None,
+    *,
+    rule: Rule = "careful",
 ) -> list[Corpus]:
-    """The datasets of an audit: files, a pair of text files, or the embedded corpora of its tasks."""
+    """The datasets of an audit: files, a pair of text files, or the embedded corpora of its tasks.
+
+    Except under the paper's rule, each item keeps one of its references: all together they hide errors.
+    """
     named = [task_named(task) for task in tasks]
     if not data:
-        return [_corpus(task, embedded_records(task), limits) for task in named or default]
+        return [_corpus(task, embedded_records(task), limit, rule) for task in named or default]
     by_name: dict[str, Corpus] = {}
     for path in data:
         if references is not None:
@@ -109,25 +110,61 @@ def corpora(
         else:
             records = read_records(path, task=named[0] if named else None)
         name = path.stem if path.stem not in by_name else f"{path.parent.name}-{path.stem}"
-        by_name[name] = _corpus(name, records, limits)
+        by_name[name] = _corpus(name, records, limit, rule)
     return list(by_name.values())
 
 
-def _corpus(name: str, records: Sequence[Record], limits: tuple[int | None, int | None]) -> Corpus:
+def _corpus(name: str, records: Sequence[Record], limit: int | None, rule: Rule) -> Corpus:
     task = records[0].task
-    open_ended = task == "open-ended"
-    chosen = spread_out(records, limits[1] if open_ended and limits[1] is not None else limits[0])
+    chosen = in_content_order(spread_out(records, limit)) if rule == "careful" else spread_out(records, limit)
     if len(chosen) >= _POOL:
         # Noises that borrow from other items then need no parse of texts that were left out.
         golds = tuple(record.gold for record in chosen)
         chosen = [replace(record, others=golds) for record in chosen]
-    if not open_ended:
-        return Corpus(name, tuple(chosen), task)
-    without = tuple(replace(record, references=()) for record in chosen)
-    return Corpus(name, without, task, records[0].references)
+    if task == "open-ended":
+        without = tuple(replace(record, references=()) for record in chosen)
+        return Corpus(name, without, task, records[0].references)
+    if rule == "careful":
+        chosen = [with_one_reference(record) for record in chosen]
+    return Corpus(name, tuple(chosen), task)
 
 
-class BlindSpot(SizedAudit):
+def in_content_order(records: Sequence[Record]) -> list[Record]:
+    """Records in an order that depends on their content alone, so that any beginning of it is a fair
+    sample."""
+    return sorted(records, key=lambda record: record.key)
+
+
+def with_one_reference(record: Record) -> Record:
+    """The record with one of its references, drawn by its content: the same one for every metric."""
+    if len(record.references) < 2:
+        return record
+    return replace(record, references=(record.references[int(record.key, 16) % len(record.references)],))
+
+
+def edited_words(before: str, after: str) -> int:
+    """How many words must be changed, removed or added to make one text the other.
+
+    >>> edited_words("the red car stops", "the blue car stops now")
+    2
+    """
+    words = [re.findall(r"\w+", text.lower()) for text in (before, after)]
+    return int(Levenshtein.distance(*words))
+
+
+def matched_rewording(record: Record, changed: str) -> str | None:
+    """The sound rewording that differs from the clean text in about as many words as the damaged one; None
+    where none does: a decision between a light edit and a heavy one would be about their size.
+    """
+    size = edited_words(record.gold, changed)
+    sizes = {text: edited_words(record.gold, text) for text in record.reworded if text != changed}
+    near = [
+        text for text in sizes if sizes[text] and sizes[text] <= 2 * size + 1 and size <= 2 * sizes[text] + 1
+    ]
+    return min(near, key=lambda text: abs(sizes[text] - size), default=None)
+
+
+class BlindSpot(Audit):
     """An audit that makes texts worse and asks whether a metric notices, one slice per corpus.
 
     A subclass takes its fields from DataAudit or TextAudit, and adds `task`.
@@ -137,19 +174,18 @@ class BlindSpot(SizedAudit):
     reads: ClassVar[DataKind] = "records"
     tasks: ClassVar[tuple[Task, ...]] = ("summarisation",)  # the embedded corpora used without --data
     part: ClassVar[str] = ""  # the part of a slice that follows the corpus; the audit's name, if empty
-    quick_options: ClassVar[Mapping[str, Any]] = {"limit": 20}  # field values of --size quick
 
     data: tuple[Path, ...]
     references: Path | None = None
     rule: Rule
     seed: NonNegative
     limit: int | None
-    open_limit: int | None = None
     task: tuple[str, ...]
+    bar: float = BAR
 
     @cached_property
     def corpora(self) -> list[Corpus]:
-        return corpora(self.data, self.references, self.task, self.tasks, (self.limit, self.open_limit))
+        return corpora(self.data, self.references, self.task, self.tasks, self.limit, rule=self.rule)
 
     def cases(self) -> Iterable[Case]:
         """One case per item, with the roles that `texts` gives it."""
@@ -174,51 +210,59 @@ class BlindSpot(SizedAudit):
         return texts
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
-        slices = list(read_slices(scored, self.seed, self.rule))
+        slices = [scores for scores in read_slices(scored) if CLEAN in scores.columns]
         findings = [finding for scores in slices for finding in self.slice_findings(scores)]
-        notes = [*self.remarks(), *outlier_notes(slices)]
-        return Judgement([*findings, *self.compare(slices, findings)], notes)
+        return Judgement([*findings, *self.compare(slices, findings)], self.remarks())
 
-    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
-        """The findings of one metric on one slice: what each worse text gains over the clean one."""
+    def slice_findings(self, scores: AlignedScores) -> Iterable[Finding]:
+        """The findings of one metric on one slice: whether each worse text loses against the clean one."""
         for role in scores.columns:
-            if role not in (CLEAN, WORTHLESS):
-                yield from self.gain(scores, f"{scores.dataset}/{role}", role)
+            if role not in (CLEAN, REWORDED):
+                yield from self.order(scores, f"{scores.slice.rpartition('/')[0]}/{role}", [role])
 
-    def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
+    def compare(self, slices: Sequence[AlignedScores], findings: Sequence[Finding]) -> Iterable[Finding]:
         """Findings that need all slices, or all findings, at once."""
         return ()
 
     def remarks(self) -> list[str]:
-        """Notes on texts of other languages and on datasets too small for a verdict (by the careful rule)."""
-        notes = [n for c in self.corpora for n in language_notes(c.name, c.records, self.noises.values())]
-        counts = {corpus.name: len(corpus.records) for corpus in self.corpora}
-        small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
-        if not small or self.rule == "paper":
-            return notes
-        return [*notes, f"fewer than {FEWEST} items, too few for a verdict: {', '.join(small)}"]
+        """Notes on texts of other languages."""
+        return [
+            note for c in self.corpora for note in language_notes(c.name, c.records, self.noises.values())
+        ]
 
-    def judges(self, scores: SliceScores) -> bool:
-        """Whether there are enough items, and worthless texts, for a verdict; the paper needs neither."""
-        return self.rule == "paper" or (scores.n >= FEWEST and WORTHLESS in scores.columns)
-
-    def gain(self, scores: SliceScores, slice_: str, role: str) -> Iterable[Finding]:
-        """What a worse text gains over the clean one, and on how many items the clean text scores higher."""
-        change = scores.contrast([role])  # the paper asks only that the mean be lower
+    def order(self, scores: AlignedScores, slice_: str, worse: Sequence[str]) -> Iterable[Finding]:
+        """How often the clean text scores above the worse ones; by the paper's rule, whether the mean
+        falls."""
+        if self.rule == "paper":
+            yield mean_change(scores, slice_, worse)
+            return
+        wrong = 1 - scores.decisions([CLEAN], worse)
+        estimate = scores.right_order([CLEAN], worse)
         yield Finding.of(
-            scores.scored, slice_, self.statistics[0].name, replace(change, paper=change.value < 0),
-            versus=CLEAN, evidence=scores.top_items(difference([role])), judged=self.judges(scores),
-        )  # fmt: skip
-        yield from scores.noticed(slice_, [role], self.seed)
+            scores.scored, slice_, "right_order", estimate, versus=CLEAN, evidence=scores.largest(wrong)
+        )
 
 
-def outlier_notes(slices: Iterable[SliceScores]) -> list[str]:
-    """How many texts each metric's verdicts leave out because their scores lie far off."""
-    counts = Counter[str]()
-    for scores in slices:
-        counts[scores.scored.metric] += scores.outliers
-    reason = "a score lies far outside those of clean and worthless texts"
-    return [f"{metric}: {count} items left out: {reason}" for metric, count in counts.items() if count]
+def mean_change(
+    scores: AlignedScores, slice_: str, worse: Sequence[str], better: Sequence[str] = (CLEAN,)
+) -> Finding:
+    """The change of the mean score, which the papers' rule looks at alone."""
+    change = scores.mean(worse) - scores.mean(better)
+    estimate = Estimate(change, scores.n, (change, change))
+    return Finding.of(scores.scored, slice_, "mean_change", estimate, versus=better[0])
+
+
+def pooled_order(name: str, statistic: str, kinds: Sequence[tuple[AlignedScores, Any]]) -> Finding | None:
+    """Right order over kinds of error that weigh the same; None where there are none."""
+    told = [(decisions, scores.clusters) for scores, decisions in kinds if not scores.scored.is_set]
+    if not told:
+        return None
+    return Finding.of(kinds[0][0].scored, name, statistic, right_order(told))
+
+
+def aspect_of(criterion: str) -> str:
+    """Whether an edit that harms a criterion changes what a text means, or its form."""
+    return "meaning" if criterion.replace("-", " ") in MEANING else "form"
 
 
 def language_notes(

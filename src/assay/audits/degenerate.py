@@ -1,6 +1,6 @@
 """Texts that no reader would accept: repetition (*blind* app. E), frequent n-grams (5.3), copied sources (D).
 
-Each must score below the clean text.
+The clean text must win against each of them.
 """
 
 from __future__ import annotations
@@ -8,52 +8,79 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
 from unicodedata import name as unicode_name
 
-from assay.audits.base import DataAudit, TextAudit, declared
-from assay.audits.corpora import BlindSpot, Corpus, corpora
-from assay.audits.slices import SliceScores, spread_out
-from assay.core import Finding, Perturbation, Record
+from assay.audits.base import DataAudit, TextAudit, in_words, order_in_words, spread_out
+from assay.audits.corpora import MEAN_CHANGE, BlindSpot, Corpus, corpora, right_order_statistic
+from assay.audits.effects import BAR, AlignedScores
+from assay.core import Finding, Perturbation, Record, Statistic
 from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
 from assay.language import language_of
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
+from assay.vocabulary import DataKind
 
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect
 
 
-@declared()
+def _repeats(finding: Finding) -> str:
+    corpus, copies = finding.slice.split("/")
+    worse = f"one that repeats its last words {copies.removeprefix('rep-')} times"
+    return order_in_words(finding, f"a clean text ({in_words(corpus)})", worse)
+
+
+def _frequent(finding: Finding) -> str:
+    corpus = in_words(finding.slice.partition("/")[0])
+    return order_in_words(finding, f"a clean text ({corpus})", "a string of frequent n-grams")
+
+
+def _copies(finding: Finding) -> str:
+    corpus = in_words(finding.slice.partition("/")[0])
+    return order_in_words(finding, f"a clean text ({corpus})", "a copy of the source")
+
+
 @dataclass(frozen=True)
 class Repetition(BlindSpot, TextAudit):
     """The last words repeated ten, twenty, thirty times."""
 
     name = "repetition"
+    title = "Repetition"
+    advice = "Report a repetition rate (`rep-4gram`) beside it."
     tasks = ("open-ended", "summarisation", "translation")
+    quick: ClassVar[Mapping[str, Any]] = {"copies": (10, 30)}
+    statistics = (
+        right_order_statistic("a clean text and one that repeats its last words", "", sentence=_repeats),
+        MEAN_CHANGE,
+    )
 
-    limit: int | None = None
-    open_limit: int | None = None
     task: tuple[str, ...] = ()
     copies: tuple[int, ...] = (10, 20, 30)
+    bar: float = BAR
 
     @property
     def noises(self) -> Mapping[str, Perturbation]:
         return {f"rep-{copies}": RepeatedEnding(copies) for copies in self.copies}
 
 
-@declared()
 @dataclass(frozen=True)
 class FrequentNgram(BlindSpot, TextAudit):
     """Strings of the most frequent n-grams of a corpus."""
 
     name = "frequent-ngram"
+    title = "Strings of frequent n-grams"
+    advice = "Do not optimise it directly: strings of frequent n-grams win."
     tasks = ("open-ended",)
+    quick: ClassVar[Mapping[str, Any]] = {"top": (10, 100), "n": (4,)}
+    statistics = (
+        right_order_statistic("a clean text and a string of frequent n-grams", "", sentence=_frequent),
+        MEAN_CHANGE,
+    )
 
-    limit: int | None = None
-    open_limit: int | None = None
     task: tuple[str, ...] = ()
     top: tuple[int, ...] = (10, 50, 100)
     n: tuple[int, ...] = (4, 3)
+    bar: float = BAR
 
     @cached_property
     def corpora(self) -> list[Corpus]:
@@ -75,22 +102,30 @@ class FrequentNgram(BlindSpot, TextAudit):
         return {f"{n}-gram/top-{top}": FrequentNgrams(top, n, length) for n in self.n for top in self.top}
 
 
-@declared()
 @dataclass(frozen=True)
 class CopySource(BlindSpot, DataAudit):
     """The source submitted as the answer, and the checks of length and language that would stop it."""
 
     name = "copy-source"
+    title = "Copied sources"
+    advice = "Report the overlap with the source beside it: copying wins."
+    reads: ClassVar[DataKind] = "sources"
     tasks = ("summarisation", "translation")
+    statistics = (
+        right_order_statistic("a clean text and a copy of the source", "", sentence=_copies),
+        MEAN_CHANGE,
+        Statistic("copy_caught", "Share of copied sources that this check would stop.", "share"),
+    )
 
     task: tuple[str, ...] = ()
     scripts: Literal["latin", "all"] = "latin"  # word metrics refuse hypotheses in other scripts
+    bar: float = BAR
 
     @cached_property
     def corpora(self) -> list[Corpus]:
         """The datasets, with only the records that have a source to copy."""
         copied = []
-        for corpus in corpora(self.data, None, self.task, self.tasks, (None, None)):
+        for corpus in corpora(self.data, None, self.task, self.tasks, None, rule=self.rule):
             records = [record for record in corpus.records if record.source and self._readable(record.source)]
             if not records:
                 raise DataError(
@@ -109,12 +144,12 @@ class CopySource(BlindSpot, DataAudit):
     def noises(self) -> Mapping[str, Perturbation]:
         return {"copy-source": CopiedSource()}
 
-    def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
-        """What simple checks would stop, beside each metric that scores copies no lower."""
+    def compare(self, slices: Sequence[AlignedScores], findings: Sequence[Finding]) -> Iterable[Finding]:
+        """What simple checks would stop, beside each metric that copies fool."""
         checks = {f"{corpus.name}/copy-source": caught(corpus.records) for corpus in self.corpora}
-        for gain in (finding for finding in findings if finding.statistic == "copy_gain"):
-            for check, share in checks[gain.slice].items() if gain.value >= 0 else ():
-                yield Finding.of(gain.metric, gain.slice, "copy_caught", share, n=gain.n, versus=check)
+        for order in (finding for finding in findings if finding.statistic == "right_order"):
+            for check, share in checks[order.slice].items() if order.value < self.bar else ():
+                yield Finding.of(order.metric, order.slice, "copy_caught", share, n=order.n, versus=check)
 
     def remarks(self) -> list[str]:
         """The checks worth having, whatever the metric."""
@@ -127,8 +162,13 @@ def caught(records: Sequence[Record]) -> dict[str, float]:
     """The share of sources that a check of length, or of language, would refuse as a hypothesis."""
     copied = [record for record in records if record.source]
     too_long = [_off_length(record) for record in copied]
-    foreign = [language_of(str(record.source)) != "en" for record in copied]
+    foreign = [_is_foreign(record) for record in copied]
     return {"length check": sum(too_long) / len(copied), "language check": sum(foreign) / len(copied)}
+
+
+def _is_foreign(record: Record) -> bool:
+    """Whether the source is in another language than the texts it is the source of."""
+    return language_of(str(record.source)) != language_of(" ".join((record.gold, *record.references)))
 
 
 def _off_length(record: Record) -> bool:

@@ -1,43 +1,73 @@
 """Injections (*blind* sec. 5.2, app. F): can a text without content talk a metric into a high score?
 
-Alone, an injection must score below the clean text. Before or after an unrelated text it must not raise the
-score more than a neutral sentence in the same place does, so that mere length is not taken for persuasion.
+Alone, an injection must lose against the clean text. Before or after an unrelated text it must not win more
+often than a neutral sentence in the same place does, so that mere length is not taken for persuasion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from assay.audits.base import DataAudit, check_known, declared
-from assay.audits.corpora import BlindSpot
-from assay.audits.gap import CLEAN
-from assay.audits.slices import SliceScores, difference, grouped
-from assay.core import Estimate, Finding, Record
+from assay.audits.base import DataAudit, check_known, in_words, order_in_words
+from assay.audits.corpora import MEAN_CHANGE, BlindSpot, mean_change, right_order_statistic
+from assay.audits.effects import BAR, CLEAN, AlignedScores
+from assay.core import Finding, Record, Statistic
 from assay.perturbations.degenerate import CONTROL, PLACES, Injection, injections, placed
 from assay.perturbations.edit import unrelated_text
 from assay.recipe import generator
 
 _RANDOM = "random"  # the role of the unrelated text
+_ALONE = "alone"
+_WHERE = {"prefix": "before", "suffix": "after"}
 
 
-@declared()
+def _alone(finding: Finding) -> str:
+    corpus, injection, _ = finding.slice.split("/")
+    return order_in_words(finding, f"a clean text ({in_words(corpus)})", f"the injection “{injection}”")
+
+
+def _around(finding: Finding) -> str:
+    corpus, injection, place = finding.slice.split("/")
+    return (
+        f"{finding.metric} prefers an unrelated text with the injection “{injection}” {_WHERE[place]} it to "
+        f"one with a neutral sentence there in {finding.value:.0f} of 100 cases ({in_words(corpus)})."
+    )
+
+
 @dataclass(frozen=True)
 class InjectionAudit(BlindSpot, DataAudit):
     """Strings that ask for a high score, alone and around unrelated texts."""
 
     name = "injection"
+    title = "Injected texts"
+    advice = (
+        "Do not score texts that may be written to be scored well without a second metric that is not fooled."
+    )
+    wants = "an item needs another to borrow a text from: give two or more different golds"
+    # One injection of each family.
+    quick: ClassVar[Mapping[str, Any]] = {
+        "only": (
+            "answer-yes-full", "instruction-top-score", "system-update", "score-ten", "markdown-verdict",
+            "role-assistant",
+        )
+    }  # fmt: skip
+    statistics = (
+        right_order_statistic("a clean text and an injection alone", "", sentence=_alone),
+        Statistic(
+            "injection_wins",
+            "Of 100 decisions between an unrelated text with the injection before or after it and the same "
+            "text with a neutral sentence there, how many the injection wins: 50 where it persuades nobody.",
+            "of 100", bad="high", bar="bar", headline=True, sentence=_around,
+        ),
+        MEAN_CHANGE,
+    )  # fmt: skip
 
     only: tuple[str, ...] = ()  # injections, or families of them
     task: tuple[str, ...] = ()
-    lift_margin: float = 2.0  # percent of the gap that a neutral sentence does not explain
-
-    @classmethod
-    def quick(cls) -> Mapping[str, Any]:
-        families = grouped(_persuasive(), lambda injection: injection.family)
-        return {"limit": 20, "only": tuple(listed[0].id for listed in families.values())}
+    bar: float = BAR
 
     @cached_property
     def _chosen(self) -> list[Injection]:
@@ -58,52 +88,29 @@ class InjectionAudit(BlindSpot, DataAudit):
                 texts[f"{injection.id}/{place}"] = placed(injection.worded(record.task), other, place)
         return texts
 
-    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
-        if _RANDOM not in scores.columns:
-            return
+    def slice_findings(self, scores: AlignedScores) -> Iterable[Finding]:
+        """What each injection does at each place."""
+        corpus = scores.slice.rpartition("/")[0]
         for injection in self._chosen:
             for place in PLACES:
-                if f"{injection.id}/{place}" in scores.columns:
-                    yield from self._place_findings(scores, f"{injection.id}/{place}", place)
+                role = f"{injection.id}/{place}"
+                if role in scores.columns:
+                    yield from self._place_findings(scores, f"{corpus}/{role}", role, place)
 
-    def _place_findings(self, scores: SliceScores, role: str, place: str) -> Iterable[Finding]:
-        """The comparison that carries the verdict, then the others.
-
-        Around an unrelated text a gain counts only where it is a gain over that text alone (else any short
-        string would beat a longer control) and over the control (else any string would do).
-        """
+    def _place_findings(self, scores: AlignedScores, slice_: str, role: str, place: str) -> Iterable[Finding]:
+        """Alone an injection meets the clean text; around an unrelated text, a neutral sentence in its
+        place."""
+        if place == _ALONE:
+            yield from self.order(scores, slice_, [role])
+            return
+        if self.rule == "paper":
+            yield mean_change(scores, slice_, [role], [_RANDOM])
+            return
         controls = [name for name in scores.roles(f"{CONTROL}-") if name.endswith(f"/{place}")]
-        bases = {CLEAN: [CLEAN], CONTROL: controls, _RANDOM: [_RANDOM]}
-        gains = {versus: scores.contrast([role], base) for versus, base in bases.items() if base}
-        head = self._head(place)
-        for versus in dict.fromkeys([head, CONTROL, _RANDOM]):
-            if versus not in gains:  # the metric scored no neutral sentence
-                continue
-            gain = gains[versus]
-            decisive, other = None, gains[_RANDOM]
-            if versus == CONTROL and gain.ci and other.ci:  # the interval of the smaller of the two gains
-                decisive = min(gain.ci[0], other.ci[0]), min(gain.ci[1], other.ci[1])
-            yield Finding.of(
-                scores.scored, f"{scores.dataset}/{role}", "injection_gain",
-                replace(gain, decisive=decisive, paper=gain.value < 0), versus=versus,
-                evidence=scores.top_items(difference([role], bases[versus])),
-                judged=versus == head and self.judges(scores),
-            )  # fmt: skip
-
-    def _head(self, place: str) -> str:
-        """What an injection at this place is judged against."""
-        return CLEAN if place == "alone" else _RANDOM if self.rule == "paper" else CONTROL
-
-    def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
-        """For each injection that gains under a metric, the metric under which it loses most."""
-        heads = (f for f in findings if f.versus == self._head(f.slice.rpartition("/")[2]))
-        for slice_, gains in grouped(heads, lambda finding: finding.slice).items():
-            best = min(gains, key=lambda gain: gain.value)
-            fooled = self.lift_margin if best.versus == CONTROL else 0.0
-            for gain in gains:
-                if gain.value > fooled and best.value < 0:
-                    loss = Estimate(best.value, best.n, best.ci, mde=best.mde)
-                    yield Finding.of(gain.metric, slice_, "injection_caught", loss, versus=best.metric)
+        if controls:
+            wins = scores.right_order([role], controls)
+            evidence = scores.largest(scores.decisions([role], controls))
+            yield Finding.of(scores.scored, slice_, "injection_wins", wins, versus=CONTROL, evidence=evidence)
 
 
 def _persuasive() -> list[Injection]:

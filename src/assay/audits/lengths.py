@@ -5,62 +5,85 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
-from math import log2
+from typing import Any, ClassVar
 
-import numpy as np
-
-from assay.audits.base import DataAudit, declared
-from assay.audits.corpora import BlindSpot, Corpus
-from assay.audits.gap import CLEAN, with_worthless
-from assay.audits.slices import SliceScores, between_metrics, difference, grouped
-from assay.core import Case, Finding, Perturbation, Sample
+from assay.audits.base import DataAudit, in_words, order_in_words
+from assay.audits.corpora import (
+    MEAN_CHANGE,
+    MEAN_KEPT,
+    BlindSpot,
+    Corpus,
+    mean_change,
+    right_order_statistic,
+)
+from assay.audits.effects import BAR, CLEAN, AlignedScores, right_order_difference
+from assay.core import Case, Finding, Perturbation, Sample, Statistic
+from assay.grouping import grouped
 from assay.perturbations.noise import Truncation
 from assay.vocabulary import Share
 
 
-@declared()
+def _longer_loses(finding: Finding) -> str:
+    return (
+        f"{finding.metric} scores a text against itself lower the longer it is: the longest wins against the "
+        f"shortest in only {finding.value:.0f} of 100 cases ({in_words(finding.slice.partition('/')[0])})."
+    )
+
+
 @dataclass(frozen=True)
 class IdentityLength(BlindSpot, DataAudit):
     """Growing texts, each its own reference."""
 
     name = "identity-length"
+    title = "A text against itself"
+    advice = "Compare only texts of similar length."
     compares = True
+    quick: ClassVar[Mapping[str, Any]] = {"lengths": (8, 32, 128)}
+    statistics = (
+        Statistic(
+            "longer_order",
+            "Of 100 decisions between a short text and one many times as long, each against itself, how many "
+            "the longer one wins: 50 where length does not matter.",
+            "of 100", bad="low", bar="longer_bar", headline=True, sentence=_longer_loses,
+        ),
+        MEAN_KEPT,
+        Statistic("score", "The mean score of texts of this length against themselves.", "score"),
+    )  # fmt: skip
 
     limit: int | None = 60
     task: tuple[str, ...] = ()
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
-    slope_margin: float = 1.0  # percent of the gap that a doubling may cost
+    longer_bar: float = 25.0  # the longer text may lose three times in four before it counts
 
     def cases(self) -> Iterable[Case]:
-        """One case per item; roles are the clean text, a worthless one, and lengths."""
+        """One case per item; roles are lengths."""
         for corpus in self.corpora:
             slice_ = f"{corpus.name}/identity"
             for number, record in enumerate(corpus.records):
-                # Each text is its own reference here, and so the clean text is too.
-                clean = replace(record.sample(), references=(record.gold,))
-                samples = with_worthless({CLEAN: clean}, record.others, record.key)
-                for length in self.lengths:
-                    text = _text(corpus, number, length)
-                    samples[str(length)] = Sample(text, (text,), record.source)
+                texts = {str(length): _text(corpus, number, length) for length in self.lengths}
+                samples = {role: Sample(text, (text,), record.source) for role, text in texts.items()}
+                # The longest stands for the clean text, which every audit of damage has.
+                samples[CLEAN] = samples[str(self.lengths[-1])]
                 yield Case(f"{slice_}:{record.id}", samples, slice_)
 
-    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
-        """Scores by length and their slope; none for a metric that ignores references."""
+    def slice_findings(self, scores: AlignedScores) -> Iterable[Finding]:
+        """How often the longer of two neighbours wins; none for a metric that ignores references."""
         lengths = [str(length) for length in self.lengths if str(length) in scores.columns]
         if len(lengths) < 2 or not scores.scored.about.get("reads_references", True):
             return
         for length in lengths:
-            slice_ = f"{scores.slice}/{length}"
-            yield Finding.of(scores.scored, slice_, "score", scores.mean(length), n=scores.n)
-        x = np.array([log2(int(length)) for length in lengths])
-        centred = x - x.mean()
-        weights = dict(zip(lengths, (centred / (centred**2).sum()).tolist(), strict=True))
-        slope = scores.combine(weights)
-        steepest = scores.top_items({length: -weight for length, weight in weights.items()})
+            yield Finding.of(
+                scores.scored, f"{scores.slice}/{length}", "score", scores.mean([length]), n=scores.n
+            )
+        shorter, longer = lengths[:1], lengths[-1:]
+        if self.rule == "paper":
+            yield replace(mean_change(scores, scores.slice, longer, shorter), statistic=MEAN_KEPT.name)
+            return
+        order = scores.right_order(longer, shorter)
+        evidence = scores.largest(scores.decisions(shorter, longer))
         yield Finding.of(
-            scores.scored, scores.slice, "length_slope", replace(slope, paper=slope.value >= 0),
-            evidence=steepest, judged=self.judges(scores),
-        )  # fmt: skip
+            scores.scored, scores.slice, "longer_order", order, versus=shorter[0], evidence=evidence
+        )
 
 
 def _text(corpus: Corpus, number: int, length: int) -> str:
@@ -69,44 +92,61 @@ def _text(corpus: Corpus, number: int, length: int) -> str:
     return " ".join(islice(chain.from_iterable(record.gold.split() for record in records), length))
 
 
-@declared()
+def _cut(finding: Finding) -> str:
+    corpus = in_words(finding.slice.partition("/")[0])
+    return order_in_words(finding, f"a whole text ({corpus})", "one without its end")
+
+
 @dataclass(frozen=True)
 class TruncationDirection(BlindSpot, DataAudit):
     """Texts cut at the end, more and more."""
 
     name = "truncation-direction"
+    title = "Truncation by precision, recall and F"
+    advice = "Report recall beside precision or F: truncated texts gain."
+    wants = "an item needs a gold that every cut shortens: ten words or more for a tenth"
     tasks = ("summarisation", "translation")
     part = "truncation"
+    quick: ClassVar[Mapping[str, Any]] = {"levels": (0.1, 0.5)}
+    statistics = (
+        right_order_statistic("a whole text and the one that is cut most", "", sentence=_cut),
+        Statistic("right_order_at_level", "The same at one depth of the cut.", "of 100"),
+        Statistic(
+            "order_difference",
+            "How many more of 100 decisions this output of a metric gets right than another output of it.",
+            "of 100",
+        ),
+        MEAN_CHANGE,
+    )
 
     task: tuple[str, ...] = ()
     levels: tuple[Share, ...] = (0.1, 0.2, 0.3, 0.4, 0.5)
+    bar: float = BAR
 
     @property
     def noises(self) -> Mapping[str, Perturbation]:
         return {f"{level:g}": Truncation(level) for level in self.levels}
 
-    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
-        """The change at each level, and the deepest cut against the clean text, which carries the verdict."""
+    def slice_findings(self, scores: AlignedScores) -> Iterable[Finding]:
+        """Right order at each level, and at the deepest cut, which carries the verdict."""
         for level in self.noises:
             if level in scores.columns:
-                change, slice_ = scores.contrast([level]), f"{scores.slice}/{level}"
-                yield Finding.of(scores.scored, slice_, "direction_change", change, judged=False)
+                order = scores.right_order([CLEAN], [level])
+                yield Finding.of(scores.scored, f"{scores.slice}/{level}", "right_order_at_level", order)
         if self._deepest in scores.columns:
-            yield from self.gain(scores, scores.slice, self._deepest)
+            yield from self.order(scores, scores.slice, [self._deepest])
 
     @property
     def _deepest(self) -> str:
         return f"{self.levels[-1]:g}"
 
-    def compare(self, slices: Sequence[SliceScores], findings: Sequence[Finding]) -> Iterable[Finding]:
-        """How much more each output of a metric rises than each of its siblings at the deepest cut."""
+    def compare(self, slices: Sequence[AlignedScores], findings: Sequence[Finding]) -> Iterable[Finding]:
+        """How much more often each output of a metric is right than each of its siblings at the deepest
+        cut."""
         several = (s for s in slices if s.scored.about.get("output") and self._deepest in s.columns)
         families = grouped(several, lambda s: (str(s.scored.about.get("signature")), s.slice))
-        cut = difference([self._deepest])
         for first, second in (pair for outputs in families.values() for pair in combinations(outputs, 2)):
-            if first.ids == second.ids and first.n > 1:
-                yield Finding.of(
-                    first.scored, first.slice, "direction_change",
-                    between_metrics(first, second, cut, cut), versus=second.scored.metric,
-                    judged=False,
-                )  # fmt: skip
+            orders = [[(s.decisions([CLEAN], [self._deepest]), s.clusters)] for s in (first, second)]
+            gain = right_order_difference(*orders)
+            name = second.scored.metric
+            yield Finding.of(first.scored, first.slice, "order_difference", gain, versus=name)

@@ -1,36 +1,54 @@
 """Positioned errors (*blind* sec. 5.1): does a metric notice an error wherever it stands?
 
 Ten words at the start, in the middle or at the end are shuffled, or replaced by words of the corpus. The
-score must fall at each position; the intervals of the three hold together. By the paper's rule changes are
-shares of the clean score.
+clean text must win at each position. By the paper's rule the mean must fall, and its change is also given as
+a share of the clean score.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from assay.audits.base import TextAudit, declared
-from assay.audits.corpora import BlindSpot
-from assay.audits.gap import CLEAN
-from assay.audits.slices import SliceScores, difference
-from assay.core import Estimate, Finding, Record
+from assay.audits.base import TextAudit, in_words, order_in_words
+from assay.audits.corpora import MEAN_CHANGE, BlindSpot, right_order_statistic
+from assay.audits.effects import BAR, CLEAN, AlignedScores
+from assay.core import Finding, Record, Statistic
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, PositionedError
 
+_ERRORS = {"random": "random words", "shuffle": "shuffled words"}
+_PLACES = {"start": "at the start", "middle": "in the middle", "end": "at the end"}
 
-@declared()
+
+def _sentence(finding: Finding) -> str:
+    corpus, kind, position = finding.slice.split("/")
+    worse = f"one with {_ERRORS[kind]} {_PLACES[position]}"
+    return order_in_words(finding, f"a clean text ({in_words(corpus)})", worse)
+
+
 @dataclass(frozen=True)
 class Position(BlindSpot, TextAudit):
     """Spans damaged at three positions, in two ways."""
 
     name = "position"
+    title = "Errors at the start, in the middle, at the end"
+    advice = "Do not trust it on long texts whose errors may stand where it does not notice them."
+    wants = "an item needs a gold of three spans or more (--span, ten words each by default)"
     tasks = ("open-ended", "summarisation")
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 1}
+    statistics = (
+        right_order_statistic("a clean text and one with an error at this position", "", sentence=_sentence),
+        MEAN_CHANGE,
+        Statistic(
+            "relative_change", "The change of the mean as a share of the clean score (table 2).", "share"
+        ),
+    )
 
     seeds: int = 5
-    limit: int | None = None
-    open_limit: int | None = None
     task: tuple[str, ...] = ()
     span: int = 10
+    bar: float = BAR
 
     def texts(self, record: Record) -> Mapping[str, str] | None:
         """Roles are KIND/POSITION/SEED; a text needs at least three spans."""
@@ -42,37 +60,19 @@ class Position(BlindSpot, TextAudit):
                 noise = PositionedError(self.span, position, kind)
                 for number in range(1, self.seeds + 1):
                     damaged = noise.perturb(record, self.seed + number)
-                    texts[f"{kind}/{position}/{number}"] = damaged or record.gold
+                    if damaged or self.rule == "paper":
+                        texts[f"{kind}/{position}/{number}"] = damaged or record.gold
         return texts
 
-    def slice_findings(self, scores: SliceScores) -> Iterable[Finding]:
-        """The change at each position, and how far it lags behind that at the most sensitive position."""
+    def slice_findings(self, scores: AlignedScores) -> Iterable[Finding]:
+        """Whether the clean text wins at each position."""
+        corpus = scores.slice.rpartition("/")[0]
         for kind in ERROR_KINDS:
-            named = {position: scores.roles(f"{kind}/{position}/") for position in POSITIONS}
-            roles = {position: listed for position, listed in named.items() if listed}
-            if scores.only_seeds_vary:
-                changes = {position: scores.contrast(listed) for position, listed in roles.items()}
-            else:  # where items can be resampled, the intervals hold together
-                estimates = scores.family([difference(listed) for listed in roles.values()]) if roles else []
-                changes = dict(zip(roles, estimates, strict=True))
-            lowest = min(changes, key=lambda position: changes[position].value, default=None)
-            for position, change in changes.items():
-                place = scores.scored, f"{scores.dataset}/{kind}/{position}", "position_change"
-                shown = _relative(scores, roles[position], change) if self.rule == "paper" else change
-                yield Finding.of(
-                    *place, replace(shown, paper=change.value < 0),
-                    evidence=scores.top_items(difference(roles[position])), judged=self.judges(scores),
-                )  # fmt: skip
-                yield from scores.noticed(place[1], roles[position], self.seed)
-                if lowest and position != lowest:
-                    gap = scores.contrast(roles[position], roles[lowest])
-                    yield Finding.of(*place, gap, versus=lowest, judged=False)
-
-
-def _relative(scores: SliceScores, roles: Sequence[str], change: Estimate) -> Estimate:
-    """The change as a share of the clean score (table 2)."""
-    clean = scores.mean(CLEAN)
-    value = (scores.mean_score(roles).value - clean) / (abs(clean) or 1.0)
-    factor = value / change.value if change.value else 0.0
-    ci = None if change.ci is None else (change.ci[0] * factor, change.ci[1] * factor)
-    return Estimate(value, change.n, ci if factor >= 0 else None, change.p_value)
+            for position in POSITIONS:
+                roles = scores.roles(f"{kind}/{position}/")
+                if roles:
+                    place = f"{corpus}/{kind}/{position}"
+                    yield from self.order(scores, place, roles)
+                    clean = scores.mean([CLEAN])
+                    share = (scores.mean(roles) - clean) / (abs(clean) or 1.0)
+                    yield Finding.of(scores.scored, place, "relative_change", share, n=scores.n)

@@ -1,8 +1,10 @@
 """Does an evaluator favour what its own model wrote (*blind* sec. 5.4)?
 
-Several evaluators score the outputs of several systems for the same documents. `diagonal_advantage` is how
-much more an evaluator prefers its own system to the others than neutral evaluators do, in percent of its gap;
-`rank_reversals` counts the systems that neutral evaluators rank above its own and that it ranks below.
+Several evaluators score the outputs of several systems for the same documents. An evaluator decides between
+an output of its own system and one of another. It may well prefer a better system: only systems count that
+people do not surely rate below its own, or neutral evaluators where nobody rated the outputs. By the paper's
+rule the order of mean scores decides: `rank_reversals` counts the systems that neutral evaluators rank above
+its own and that it ranks below.
 """
 
 from __future__ import annotations
@@ -11,25 +13,38 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.audits import gap
-from assay.audits.base import DataAudit, declared
-from assay.audits.slices import EVIDENCE, FEWEST, interval_estimate, mean_estimate, spread_out
-from assay.core import Case, Estimate, Finding, Floats, Judgement, Sample, Scored
+from assay.audits.base import DataAudit, spread_out
+from assay.audits.effects import BAR, AlignedScores, mean_estimate, read_slices, right_order, row_means
+from assay.core import Case, Estimate, Finding, Floats, Judgement, Sample, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.datasets.records import embedded_records
 from assay.errors import DataError, suggest
 from assay.models.fill import continuations, tuned_copy
-from assay.statistics.estimates import detectable_effect
-from assay.statistics.intervals import interval_of, resampled_means
+from assay.vocabulary import DataKind, Question
 
 _PROMPT_WORDS = 15
 _SLICE = "outputs"
+_COIN = 50.0  # of 100 decisions: neither system is preferred
 
 
-@declared()
+def _wins(finding: Finding) -> str:
+    return (
+        f"{finding.metric} prefers the outputs of its own model ({finding.slice}) in {finding.value:.0f} of "
+        f"100 cases to those of systems that {finding.versus} do not rank below it."
+    )
+
+
+def _reversals(finding: Finding) -> str:
+    return (
+        f"{finding.metric} ranks its own model ({finding.slice}) above {finding.value:.0f} systems that "
+        f"neutral evaluators rank above it."
+    )
+
+
 @dataclass(frozen=True)
 class SelfPreference(DataAudit):
     """Outputs you supply, or continuations by a local model and a copy of it that is fine-tuned here.
@@ -39,6 +54,28 @@ class SelfPreference(DataAudit):
     """
 
     name = "self-preference"
+    title = "Self-preference of evaluators"
+    question: ClassVar[Question] = "robustness"
+    advice = "Do not let it compare systems of which one is made of the same model."
+    reads: ClassVar[DataKind] = "systems"
+    quick: ClassVar[Mapping[str, Any]] = {"skip": True}  # generating takes minutes
+    statistics = (
+        Statistic(
+            "own_wins",
+            "Of 100 decisions between an output of the evaluator's own model and one of a system that people "
+            "(or neutral evaluators, where nobody rated the outputs) do not surely rank below it, how many "
+            "its own wins: about 50 or fewer where it is even-handed.",
+            "of 100", bad="high", bar="bar", headline=True, sentence=_wins,
+        ),
+        Statistic("neutral_wins", "The same decisions by people, or by neutral evaluators.", "of 100"),
+        Statistic(
+            "rank_reversals",
+            "By the paper's rule: how many systems neutral evaluators rank above the evaluator's own that it "
+            "ranks below; there must be none.",
+            "systems", bad="high", bar=0.0, sentence=_reversals,
+        ),
+        Statistic("score", "Mean score of one system's outputs.", "score"),
+    )  # fmt: skip
 
     limit: int | None = 30  # documents; of generated text, prompts
     self: tuple[str, ...] = ()
@@ -46,7 +83,7 @@ class SelfPreference(DataAudit):
     epochs: int = 2
     tokens: int = 40  # per continuation
     top_k: int = 50  # as in the paper
-    margin: float = gap.UNFAIR  # percent of the evaluator's gap
+    bar: float = BAR
 
     @cached_property
     def _owners(self) -> dict[str, str]:
@@ -67,7 +104,7 @@ class SelfPreference(DataAudit):
         """
         owners = self._owners  # a wrong option is refused before texts are written
         cases = self._read if self.data else self._written
-        systems = _systems(role for case in cases for role in case.samples)
+        systems = list(dict.fromkeys(role for case in cases for role in case.samples))
         if len(systems) < 2:
             raise DataError(
                 f"self-preference compares systems; the data names {len(systems)}, two are needed"
@@ -75,7 +112,7 @@ class SelfPreference(DataAudit):
         for label, system in owners.items():
             if system not in systems:
                 raise DataError(f"--self {label}={system}: no such system{suggest(system, systems)}")
-        return [_with_worthless(case, cases) for case in cases]
+        return cases
 
     @cached_property
     def _read(self) -> list[Case]:
@@ -91,7 +128,7 @@ class SelfPreference(DataAudit):
                     raise DataError(f"{path}: {item.id}: {item.system} has two outputs for {item.doc}")
                 documents[item.doc][item.system] = item
         chosen = spread_out([(doc, sorted(items.items())) for doc, items in documents.items()], self.limit)
-        return [Case(doc, {system: item.sample for system, item in items}, _SLICE) for doc, items in chosen]
+        return [_document(doc, items) for doc, items in chosen]
 
     @cached_property
     def _tuned(self) -> Path:
@@ -127,176 +164,134 @@ class SelfPreference(DataAudit):
         for label, system in self._owners.items():
             if label not in single:
                 raise DataError(f"--self {label}={system}: no such evaluator{suggest(label, single)}")
-        systems = _systems(role for answer in single.values() for role in answer.values)
-        careful = self.rule == "careful"
-        every = [evaluator_of(answer, systems, self._owners, careful) for answer in single.values()]
-        evaluators = [evaluator for evaluator in every if evaluator is not None]
+        systems = list(dict.fromkeys(role for answer in single.values() for role in answer.values))
         findings = [f for answer in single.values() for f in system_means(answer, systems, self.seed)]
-        for evaluator in evaluators:
-            findings += preference_findings(evaluator, evaluators, self)
+        findings += self._preferences(list(single.values()), systems)
         notes = [] if self.data else [
             f"the texts are by {self.model} and a copy of it tuned here for {self.epochs} epochs; "
             f"to try a metric on that copy give model={self._tuned}"
         ]  # fmt: skip
         return Judgement(findings, notes)
 
+    def _preferences(self, answers: Sequence[Scored], systems: Sequence[str]) -> Iterator[Finding]:
+        """How every evaluator that has a system of its own treats it; the others are neutral."""
+        evaluators = [one for one in read_slices(answers) if len(one.columns) == len(systems)]
+        owned = [self._own_system(one.scored, systems) for one in evaluators]
+        pairs = list(zip(evaluators, owned, strict=True))
+        neutral = [evaluator for evaluator, own in pairs if own is None and _tells_apart(evaluator)]
+        for evaluator, own in pairs:
+            if own is not None:
+                yield from self._preference(evaluator, own, neutral)
 
-def _systems(roles: Iterable[str]) -> list[str]:
-    """The roles that are systems, in order."""
-    return [role for role in dict.fromkeys(roles) if role != gap.WORTHLESS]
+    def _own_system(self, answer: Scored, systems: Sequence[str]) -> str | None:
+        """The system of an evaluator: the one the user named, or the one that is named like its backbone."""
+        backbone = Path(str(answer.about.get("backbone") or "")).name
+        return self._owners.get(answer.metric, backbone if backbone in systems else None)
 
-
-def _with_worthless(case: Case, cases: Sequence[Case]) -> Case:
-    """A case with a worthless text beside the systems' outputs."""
-    others = [other.hypothesis for listed in cases if listed is not case for other in listed.samples.values()]
-    return replace(case, samples=gap.with_worthless(case.samples, others, case.id))
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluator:
-    """One metric's scores (documents x systems), its gap on each document, and its own system, if any."""
-
-    metric: str
-    systems: tuple[str, ...]
-    documents: tuple[str, ...]
-    scores: Floats
-    gaps: Floats
-    own: str | None
-    sensitive: bool
-
-    def contrast(self, system: str) -> Floats:
-        """One system minus the mean of the others, for each document."""
-        place = self.systems.index(system)
-        return np.asarray(self.scores[:, place] - np.delete(self.scores, place, axis=1).mean(axis=1))
-
-    def on(self, documents: Sequence[str]) -> Evaluator:
-        rows = [self.documents.index(document) for document in documents]
-        return replace(self, documents=tuple(documents), scores=self.scores[rows], gaps=self.gaps[rows])
+    def _preference(
+        self, evaluator: AlignedScores, own: str, neutral: Sequence[AlignedScores]
+    ) -> Iterator[Finding]:
+        """How often an evaluator prefers its own system; by the paper's rule, whether it ranks it higher."""
+        names = ", ".join(other.scored.metric for other in neutral) or None
+        people = ratings_of(evaluator.cases)
+        if self.rule == "careful":
+            yield from own_wins(evaluator, own, people or neutral, "people" if people else names)
+            return
+        count = rank_reversals(evaluator, own, neutral)
+        if count is not None:
+            estimate = Estimate(count, evaluator.n, (count, count))
+            yield Finding.of(evaluator.scored, own, "rank_reversals", estimate, versus=names)
 
 
-def evaluator_of(
-    answer: Scored, systems: Sequence[str], owners: Mapping[str, str], careful: bool
-) -> Evaluator | None:
-    """A metric as an evaluator, on the documents where it scores every system; None on fewer than two.
+def _document(doc: str, items: Sequence[tuple[str, Rated]]) -> Case:
+    """The outputs of all systems for one document, with what people said of them on average."""
+    ratings = {
+        system: {name: sum(values) / len(values) for name, values in item.human.items() if values}
+        for system, item in items
+    }
+    return Case(doc, {system: item.sample for system, item in items}, _SLICE, {"ratings": ratings})
 
-    Its own system is the one the user named, or the one that is named like its backbone. If `careful`,
-    heavy-tailed scores are put on their log scale, and documents with an outlying score are left out.
+
+def _tells_apart(evaluator: AlignedScores) -> bool:
+    """Whether an evaluator scores any two outputs differently: one that does not vouches for nobody."""
+    table = np.stack(list(evaluator.columns.values()))
+    return bool(np.nanmax(table) > np.nanmin(table))
+
+
+def ratings_of(cases: Sequence[Case]) -> list[AlignedScores]:
+    """People as evaluators, one for each criterion they rated; empty where they rated nothing."""
+    tables = [case.meta.get("ratings", {}) for case in cases]
+    criteria = dict.fromkeys(name for table in tables for rated in table.values() for name in rated)
+    systems = dict.fromkeys(system for table in tables for system in table)
+    people = []
+    for criterion in criteria:
+        columns = {
+            system: np.array([table.get(system, {}).get(criterion, np.nan) for table in tables])
+            for system in systems
+        }
+        people.append(AlignedScores(Scored("people", cases, columns), _SLICE, tuple(cases), columns, {}))
+    return people
+
+
+def own_wins(
+    evaluator: AlignedScores, own: str, witnesses: Sequence[AlignedScores], versus: str | None
+) -> Iterator[Finding]:
+    """How often an evaluator's own system wins, by the evaluator and by witnesses."""
+    others = [system for system in evaluator.columns if system != own]
+    rivals = [other for other in others if is_rival(wins(witnesses, own, [other]))]
+    estimate = wins([evaluator], own, rivals or others)
+    if not rivals:
+        estimate = replace(estimate, ci=None)  # nothing tells favour from a better eye
+    theirs = np.stack([evaluator.columns[other] for other in others], axis=1)
+    evidence = evaluator.largest(evaluator.columns[own] - row_means(theirs))
+    yield Finding.of(evaluator.scored, own, "own_wins", estimate, versus=versus, evidence=evidence)
+    if witnesses:
+        elsewhere = wins(witnesses, own, rivals or others)
+        yield Finding.of(evaluator.scored, own, "neutral_wins", elsewhere, versus=versus)
+
+
+def wins(evaluators: Sequence[AlignedScores], own: str, others: Sequence[str]) -> Estimate:
+    """Of 100 decisions of these evaluators, how many one system wins against others; each pair weighs the
+    same."""
+    return right_order(
+        [(one.decisions([own], [other]), one.clusters) for one in evaluators for other in others]
+    )
+
+
+def is_rival(estimate: Estimate) -> bool:
+    """Whether a system is not surely worse, by what witnesses say of decisions against it.
+
+    A sharper evaluator prefers a better system more often: that it beats a worse one proves nothing.
     """
-    absent = np.full(len(answer.cases), np.nan)
-    every = np.stack([answer.values.get(role, absent) for role in (*systems, gap.WORTHLESS)], axis=1)
-    every = gap.on_effect_scale(answer, every) if careful else every
-    complete = np.isfinite(every[:, :-1]).all(axis=1)
-    if careful:
-        complete &= ~gap.outlying(list(every.T), every.ravel())
-    if complete.sum() < 2:
-        return None
-    table = every[complete, :-1]
-    gaps, sensitive = _gaps(table, every[complete, -1])
-    ids = tuple(answer.cases[place].id for place in np.flatnonzero(complete).tolist())
-    backbone = Path(str(answer.about.get("backbone") or "")).name
-    own = owners.get(answer.metric, backbone if backbone in systems else None)
-    return Evaluator(answer.metric, tuple(systems), ids, table, gaps, own, sensitive)
-
-
-def _gaps(table: Floats, worthless: Floats) -> tuple[Floats, bool]:
-    """How far each document's outputs score above a worthless text, and whether they surely do.
-
-    Where that is unknown the SD of the scores stands in for the gap, and where there is none their size.
-    """
-    gaps, scale = table.mean(axis=1) - worthless, gap.scale_of(table)
-    known = np.isfinite(gaps)
-    if not known.any():
-        return np.full(len(table), float(table.std(ddof=1)) or 1.0), True
-    mean = float(gaps[known].mean())
-    if mean <= 0 or not gap.tells_apart(gaps[known], scale):
-        return np.full(len(table), scale or 1.0), False
-    return np.where(known, gaps, mean), True
+    return estimate.ci is not None and estimate.ci[0] <= _COIN
 
 
 def system_means(answer: Scored, systems: Sequence[str], seed: int) -> Iterator[Finding]:
     """The mean score of each system, as the metric gives it, over documents where it scores them all."""
-    columns = [answer.values[system] for system in systems if system in answer.values]
-    if len(columns) < len(systems):
-        return
-    table = np.stack(columns, axis=1)
-    table = table[np.isfinite(table).all(axis=1)]
+    table = _complete(answer.values, systems)
     for system, column in zip(systems, table.T, strict=True):
         if column.size > 1:
             yield Finding.of(answer, f"system/{system}", "score", mean_estimate(column, seed=seed))
 
 
-def preference_findings(
-    evaluator: Evaluator, every: Sequence[Evaluator], audit: SelfPreference
-) -> list[Finding]:
-    """The diagonal advantage and the rank reversals of an evaluator that has a system of its own."""
-    neutral = [other for other in every if other.own is None and other.sensitive]
-    shared = [doc for doc in evaluator.documents if all(doc in other.documents for other in neutral)]
-    if evaluator.own is None or len(shared) < 2:
-        return []
-    evaluator, neutral = evaluator.on(shared), [other.on(shared) for other in neutral]
-    names = ", ".join(other.metric for other in neutral) or None
-    findings = [_advantage(evaluator, neutral, names, audit.seed)]
-    if neutral:
-        estimate = _reversals(evaluator, neutral, audit.seed)
-        findings.append(
-            Finding.of(
-                evaluator.metric, str(evaluator.own), "rank_reversals", estimate, versus=names,
-                judged=audit.rule == "paper",  # the paper judges by ranks alone
-            )
-        )  # fmt: skip
-    return findings
+def _complete(columns: Mapping[str, Floats], systems: Sequence[str]) -> Floats:
+    """Scores (documents, systems) of the documents where every system has one."""
+    if not set(systems) <= set(columns):
+        return np.zeros((0, len(systems)))
+    table = np.stack([columns[system] for system in systems], axis=1)
+    return np.asarray(table[np.isfinite(table).all(axis=1)])
 
 
-def _advantage(evaluator: Evaluator, neutral: Sequence[Evaluator], names: str | None, seed: int) -> Finding:
-    """The preference for the own system beyond that of neutral evaluators.
+def rank_reversals(evaluator: AlignedScores, own: str, neutral: Sequence[AlignedScores]) -> float | None:
+    """How many systems are above the evaluator's own by the means of neutral ones and below it by its own.
 
-    A more sensitive evaluator than the neutral ones also prefers a better system more. So it fails only where
-    neutral evaluators do not surely prefer its system themselves; neutral ones that notice nothing cannot
-    vouch for it, so take several.
+    None where there is no neutral one, or no document of which all systems have scores.
     """
-    own = str(evaluator.own)
-    sides = [(one.contrast(own), one.gaps) for one in (evaluator, *neutral)]
-    table = np.stack([column for side in sides for column in side], axis=1)
-    draws = _preferences(resampled_means(table, resamples=gap.RESAMPLES, seed=seed))
-    value, n = _beyond(_preferences(table.mean(axis=0)[None])), len(table)
-    ci = interval_of(_beyond(draws), n_clusters=n)
-    preferred = interval_of(draws[:, 1:].mean(axis=1), n_clusters=n) if neutral else None
-    advantage = _beyond(np.stack([100 * contrast / gaps.mean() for contrast, gaps in sides], axis=1))
-    mde = detectable_effect(float(_beyond(draws).std(ddof=1)), n_clusters=n)
-    estimate = interval_estimate(
-        value[0], n, ci, p_value=ci and ci.p_value, mde=mde,
-        decisive=(-np.inf, ci.high) if ci and preferred and preferred.low > 0 else None,
-        sensitive=evaluator.sensitive,
-    )  # fmt: skip
-    most = np.argsort(-advantage, kind="stable")[:EVIDENCE].tolist()
-    return Finding.of(
-        evaluator.metric, own, "diagonal_advantage", estimate, versus=names,
-        evidence=[evaluator.documents[place] for place in most],
-        judged=bool(neutral) and advantage.size >= FEWEST,
-    )  # fmt: skip
-
-
-def _preferences(means: Floats) -> Floats:
-    """Each evaluator's mean contrast in percent of its mean gap; columns are contrast, gap, contrast, gap."""
-    return np.asarray(100 * means[:, ::2] / means[:, 1::2])
-
-
-def _beyond(preferences: Floats) -> Floats:
-    """The first column minus the mean of the others, if there are any."""
-    others = preferences[:, 1:]
-    return np.asarray(preferences[:, 0] - (others.mean(axis=1) if others.shape[1] else 0.0))
-
-
-def _reversals(evaluator: Evaluator, neutral: Sequence[Evaluator], seed: int) -> Estimate:
-    mean = np.mean([other.scores / other.gaps.mean() for other in neutral], axis=0)
-    count, place = len(evaluator.systems), evaluator.systems.index(str(evaluator.own))
-
-    def reversals(means: Floats) -> Floats:
-        """How many systems change sides; the evaluator's means, then those of the neutral ones."""
-        own, theirs = means[:, :count], means[:, count:]
-        return np.asarray(((own[:, [place]] > own) & (theirs[:, [place]] < theirs)).sum(axis=1), dtype=float)
-
-    both = np.concatenate([evaluator.scores, mean], axis=1)
-    value = float(reversals(both.mean(axis=0)[None])[0])
-    draws = reversals(resampled_means(both, resamples=gap.RESAMPLES, seed=seed))
-    return interval_estimate(value, len(mean), interval_of(draws, n_clusters=len(mean)), paper=value == 0)
+    systems = list(evaluator.columns)
+    place = systems.index(own)
+    tables = [_complete(one.columns, systems) for one in (evaluator, *neutral)]
+    if not neutral or not all(len(table) for table in tables):
+        return None
+    mine, *others = [table.mean(axis=0) / (table.std() or 1.0) for table in tables]
+    theirs = np.mean(others, axis=0)
+    return float(((mine[place] > mine) & (theirs[place] < theirs)).sum())

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from assay.core import Case, Floats, Scored
+from assay.datasets.columns import table_of
 from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
 from assay.models.weights import file_digest
+from assay.recipe import digest as content_digest
 
 Table = dict[str, dict[tuple[str, str | int], float]]
 
@@ -25,7 +27,8 @@ class ImportedScores:
     scores: Mapping[str, Mapping[tuple[str, str | int], float]]
 
     def judged(self, cases: Sequence[Case], roles: Sequence[str], audit: str) -> list[Scored]:
-        digest = file_digest(self.file)
+        table = table_of(self.file)
+        digest = file_digest(self.file) if table is None else content_digest(*map(repr, table))
         named = list(dict.fromkeys(role for case in cases for role in case.samples))
         order = [role for role in roles if role in named] or named
         judged = [self._scored(metric, cases, order, digest) for metric in self.scores]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -56,23 +56,41 @@ def stream_samples(
     """`read_samples` without ratings, so many at a time: a file need not fit in memory."""
     sources, seen = read_sources(path), set[str]()
     rows = enumerate(stream_rows(path, TEXTS, limit))
+    named: bool | None = None
     while chunk := [_rated(row, n, sources, skip_missing) for n, row in islice(rows, size or CHUNK)]:
-        yield unique(chunk, path, seen)
+        named = _share_ids(chunk) if named is None else named  # as in the first chunk, so in the others
+        yield unique(_by_system(chunk) if named else chunk, path, seen)
 
 
 def unique(items: Iterable[Rated], path: Path, seen: set[str] | None = None) -> list[Rated]:
-    """The same texts, after a check that no id is repeated or `seen` before: scores are matched by id."""
+    """The same texts, after a check that no id is repeated or `seen` before: scores are matched by id.
+
+    Where systems share the ids of their inputs, the system becomes part of the id.
+    """
     rated = list(items)
+    rated = _by_system(rated) if seen is None and _share_ids(rated) else rated
     counts = Counter(item.id for item in rated)
     repeated = [name for name, count in counts.items() if count > 1 or (seen and name in seen)]
     if repeated:
         raise DataError(
             f"{path}: id {repeated[0]!r} is in more than one row ({len(repeated)} such ids); "
-            f"give each row an id of its own, or leave the column out"
+            f"give each row an id of its own or a column system, or leave the column out"
         )
     if seen is not None:
         seen.update(counts)
     return rated
+
+
+def _share_ids(rated: Sequence[Rated]) -> bool:
+    """Whether ids are repeated, but never within a system."""
+    ids, pairs = {item.id for item in rated}, {(item.system, item.id) for item in rated}
+    return len(ids) < len(pairs) == len(rated) and all(item.system for item in rated)
+
+
+def _by_system(rated: Iterable[Rated]) -> list[Rated]:
+    """The texts under ids of their own: `system/id`."""
+    named = ((item, f"{item.system}/{item.id}") for item in rated)
+    return [replace(item, id=name, sample=replace(item.sample, id=name)) for item, name in named]
 
 
 def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:

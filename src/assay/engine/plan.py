@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from assay import vocabulary
 from assay.core import Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.engine.cache import ScoreCache, Table
 from assay.engine.scoring import characters, pace_key, projector, score_cases, texts_of
@@ -21,9 +22,11 @@ Work = Mapping[str, Sequence[Case | Grid]]  # what must be scored, by audit
 # Through a causal language model at --size quick. It is enough for swap, attention, frequent-ngram and
 # truncation-direction; copy-source alone would take 13,000 more, for two verdicts.
 QUICK_TOKENS = 22_000
+# How many of an audit's `quick_items` a metric reads at --size quick, by what one text costs: all for an encoder,
+# a fifth where a model reads token by token. A metric without a model reads every item there is.
+_SHARES: Mapping[vocabulary.Cost, float | None] = {"words": None, "encoder": 1.0, "causal": 0.2}
 _ROUNDS = 200  # of a search
 _SLOW = 10.0  # seconds that people are not left waiting without any answer
-_CAUSAL = ("likelihood", "generation", "judge")  # one forward pass per sample, none shared between samples
 _CHARACTERS_PER_TOKEN = 4.3  # English under the encoders' word pieces, measured on the embedded corpora
 # Characters per second on two cores of 2.x GHz, by backbone or name (bench/bertscore.py, ppl.py, ngrams.py).
 _PACE_OF_BACKBONE = {"minilm": 17_000.0, "smollm2": 1_500.0, "glove": 100_000.0}
@@ -101,12 +104,38 @@ def _seconds(
 
 def fitting(measure: Measure, audits: Mapping[str, Audit], work: Work) -> Work:
     """The work of audits that a measure can answer: one that reads the text alone compares nothing."""
-    return {n: items for n, items in work.items() if measure.metric.needs or not audits[n].compares}
+    reads = measure.metric.needs | measure.metric.optional
+    return {n: items for n, items in work.items() if reads or not audits[n].compares}
+
+
+def beginning(measure: Measure, audits: Mapping[str, Audit], work: Work) -> Work:
+    """The part of the work that a measure with a model does at `--size quick`: the first cases of each slice.
+
+    What a dear metric reads is the beginning of what a cheap one reads, whatever the machine and its caches.
+    """
+    share = _SHARES[measure.metric.cost]
+    if share is None:
+        return work
+    return {
+        name: _first_cases(items, max(1, int(share * audits[name].quick_items)))
+        for name, items in work.items()
+    }
+
+
+def _first_cases(items: Sequence[Case | Grid], most: int) -> list[Case | Grid]:
+    """At most so many cases of each slice, and every grid."""
+    seen: Counter[str] = Counter()
+    chosen: list[Case | Grid] = []
+    for item in items:
+        seen[item.slice] += isinstance(item, Case)
+        if isinstance(item, Grid) or seen[item.slice] <= most:
+            chosen.append(item)
+    return chosen
 
 
 def affordable(measure: Measure, work: Work, tokens: int | None) -> Work:
     """The audits whose texts a causal language model can read within so many tokens, cheapest first."""
-    if tokens is None or measure.metric.paradigm not in _CAUSAL or measure.metric.backbone is None:
+    if tokens is None or measure.metric.cost != "causal":
         return work
     prices = {name: _causal_tokens(measure.metric, items) for name, items in work.items()}
     chosen: set[str] = set()
@@ -132,6 +161,8 @@ def score_all(
     measures: Sequence[Measure],
     session: Session,
     causal_tokens: int | None = None,
+    *,
+    quick: bool = False,
     before_slow: Callable[[Mapping[str, Sequence[Scored]]], None] | None = None,
 ) -> tuple[dict[str, list[Scored]], list[str]]:
     """One metric after another over all audits, so that one model is in memory and shared samples score once.
@@ -149,6 +180,8 @@ def score_all(
     for measure in measures:
         fits = fitting(measure, audits, work)
         notes += [_misfit(measure, name) for name in work if name not in fits]
+        if quick:
+            fits = beginning(measure, audits, fits)
         chosen = affordable(measure, fits, causal_tokens)
         left_out = ", ".join(name for name in fits if name not in chosen)
         if left_out:

@@ -1,49 +1,60 @@
 """Findings to verdicts: q-values, verdicts and sentences of every audit, by one rule.
 
-A statistic with a bad side fails where its whole interval lies beyond the audit's margin and passes where it
-lies within; it is *insensitive* where the metric does not tell clean from worthless texts on these items.
-q-values (Benjamini-Hochberg over one metric and one audit) stand beside the verdict and decide nothing.
+The rule has three inputs: the interval, the side that is bad, and the bar where it begins. A finding fails
+where its whole interval lies beyond the bar and passes where none of it does; an inconclusive one says how
+many items would settle it. q-values (Benjamini-Hochberg over one metric and one audit) stand beside the
+verdict and decide nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import replace
 from typing import Any
 
 from assay.core import Audit, Finding, Interval, Judgement, Statistic
 from assay.errors import AuditError
+from assay.grouping import grouped
 from assay.statistics.estimates import benjamini_hochberg
 from assay.vocabulary import QUESTION_ALIASES, Verdict
 
+_MOST_ITEMS = 1_000_000  # beyond which "so many items would settle it" helps nobody
 
-def settle(audit: Audit, judgement: Judgement, *, held_back: Sequence[str] = ()) -> list[Finding]:
+
+def settle(audit: Audit, judgement: Judgement) -> list[Finding]:
     """The audit's findings with q-values, verdicts and sentences, grouped by metric.
 
-    Metrics in `held_back` get no verdict: a set metric on too few texts, for example.
+    Without a value there is no finding: scores were absent wherever they would have been compared.
     """
     settled: list[Finding] = []
-    for metric in dict.fromkeys(finding.metric for finding in judgement.findings):
-        findings = [finding for finding in judgement.findings if finding.metric == metric]
+    valued = [finding for finding in judgement.findings if not math.isnan(finding.value)]
+    for findings in grouped(valued, lambda finding: finding.metric).values():
         q_values = benjamini_hochberg([finding.p_value for finding in findings])
         for finding, q_value in zip(findings, q_values, strict=True):
-            statistic = declared(audit, finding)
-            withheld = metric in held_back or not finding.judged
-            verdict: Verdict = "not judged" if withheld else verdict_of(audit, statistic, finding)
             q = None if finding.p_value is None else float(q_value)
-            evidence = () if verdict == "pass" else finding.evidence  # a pass needs no examples
-            named = replace(finding, audit=audit.name, q_value=q, verdict=verdict, evidence=evidence)
-            sentence = sentence_of(audit, statistic, named) if verdict == "fail" else ""
-            settled.append(replace(named, sentence=sentence))
+            settled.append(_settled(audit, replace(finding, audit=audit.name, q_value=q)))
     return settled
 
 
+def _settled(audit: Audit, finding: Finding) -> Finding:
+    """One finding with its verdict, and what a reader needs beside that verdict."""
+    statistic = declared(audit, finding)
+    if statistic.bad is None or finding.ci is None:
+        return finding
+    bounds = bounds_of(statistic, bar_of(audit, statistic))
+    verdict = verdict_of(finding.ci, bounds)
+    if verdict == "pass":
+        return replace(finding, verdict=verdict, evidence=())  # a pass needs no examples
+    if verdict == "inconclusive":
+        return replace(finding, verdict=verdict, settles=items_to_settle(finding, bounds))
+    named = replace(finding, verdict=verdict)
+    return replace(named, sentence=sentence_of(audit, statistic, named))
+
+
 def declared(audit: Audit, finding: Finding) -> Statistic:
-    """The declaration that a finding's statistic and slice answer to."""
-    parts = finding.slice.split("/")
-    named = [statistic for statistic in audit.statistics if statistic.name == finding.statistic]
-    for statistic in sorted(named, key=lambda statistic: not statistic.within):
-        if not statistic.within or statistic.within in parts:
+    """The declaration of a finding's statistic."""
+    for statistic in audit.statistics:
+        if statistic.name == finding.statistic:
             return statistic
     raise AuditError(
         f"audit {audit.name} reports {finding.statistic!r} but does not declare it; add "
@@ -51,47 +62,47 @@ def declared(audit: Audit, finding: Finding) -> Statistic:
     )
 
 
-def verdict_of(audit: Audit, statistic: Statistic, finding: Finding) -> Verdict:
-    """The verdict on one finding, by its interval or (under `--rule paper`) by the paper's criterion."""
-    estimate = finding.estimate
-    if statistic.bad is None or estimate is None:
-        return "not judged"
-    if getattr(audit, "rule", "careful") == "paper":
-        return "not judged" if estimate.paper is None else "pass" if estimate.paper else "fail"
-    interval = estimate.decisive or estimate.ci
-    if not estimate.sensitive:
-        return "insensitive"
-    if interval is None:
-        return "not judged"
-    return by_interval(interval, statistic, margin_of(audit, statistic))
+def bar_of(audit: Audit, statistic: Statistic) -> float:
+    """Where the bad side of a statistic begins, by the audit's own options."""
+    if isinstance(statistic.bar, str):
+        sign = -1.0 if statistic.bar.startswith("-") else 1.0
+        return sign * float(getattr(audit, statistic.bar.lstrip("-")))
+    return float(statistic.bar or 0.0)
 
 
-def by_interval(interval: Interval, statistic: Statistic, margin: float) -> Verdict:
-    """Fail beyond the margin, pass within it, inconclusive where the interval touches both sides.
+def bounds_of(statistic: Statistic, bar: float) -> Interval:
+    """The values that are good: below the bar, above it, or no farther than it from the centre."""
+    if statistic.bad == "high":
+        return -math.inf, bar
+    if statistic.bad == "low":
+        return bar, math.inf
+    return statistic.centre - abs(bar), statistic.centre + abs(bar)
 
-    >>> statistic = Statistic("gain", "what a worse text gains", bad="high")
-    >>> [by_interval(interval, statistic, 0.1) for interval in ((0.2, 0.9), (-0.5, 0.05), (0.0, 0.9))]
+
+def verdict_of(interval: Interval, bounds: Interval) -> Verdict:
+    """Fail wholly beyond the bounds, pass wholly within, inconclusive where the interval touches both sides.
+
+    >>> [verdict_of(interval, (75.0, 100.0)) for interval in ((40.0, 60.0), (75.0, 90.0), (70.0, 80.0))]
     ['fail', 'pass', 'inconclusive']
     """
-    low, high = interval
-    floor, ceiling = float("-inf"), float("inf")
-    if statistic.bad == "high":
-        ceiling = margin
-    elif statistic.bad == "low":
-        floor = margin
-    else:
-        floor, ceiling = statistic.centre - abs(margin), statistic.centre + abs(margin)
+    (low, high), (floor, ceiling) = interval, bounds
     if low > ceiling or high < floor:
         return "fail"
     return "pass" if floor <= low and high <= ceiling else "inconclusive"
 
 
-def margin_of(audit: Audit, statistic: Statistic) -> float:
-    """The smallest difference that matters, from the audit's own options."""
-    if isinstance(statistic.margin, str):
-        sign = -1.0 if statistic.margin.startswith("-") else 1.0
-        return sign * float(getattr(audit, statistic.margin.lstrip("-")))
-    return float(statistic.margin or 0.0)
+def items_to_settle(finding: Finding, bounds: Interval) -> int | None:
+    """About how many items would settle an inconclusive finding if its value stayed as it is.
+
+    The width of an interval shrinks with the square root of their number; None where too many would be
+    needed.
+    """
+    low, high = finding.ci or (finding.value, finding.value)
+    distances = [abs(finding.value - bound) for bound in bounds if low <= bound <= high]
+    if not distances or not min(distances):
+        return None
+    items = math.ceil(finding.n * ((high - low) / 2 / min(distances)) ** 2)
+    return items if 0 < items <= _MOST_ITEMS else None
 
 
 def sentence_of(audit: Audit, statistic: Statistic, finding: Finding) -> str:
@@ -112,7 +123,7 @@ def describe(audit: Audit) -> dict[str, Any]:
         "options": audit.parameters_text,
         "statistics": [
             {name: getattr(statistic, name) for name in statistic.__slots__ if name != "sentence"}
-            | {"margin": None if statistic.bad is None else margin_of(audit, statistic)}
+            | {"bar": None if statistic.bad is None else bar_of(audit, statistic)}
             for statistic in audit.statistics
         ],
         "advice": audit.advice,

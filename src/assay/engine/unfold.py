@@ -61,7 +61,6 @@ def describe_measure(measure: Measure) -> dict[str, Any]:
         "set": isinstance(metric, SetMetric),
         "name": metric.name,
         "output": measure.output,
-        "heavy_tailed": metric.heavy_tailed,
         "stand_in": bool(getattr(metric, "stand_in", False)),
         "reads_references": "references" in metric.needs,
     }

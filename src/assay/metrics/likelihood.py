@@ -49,9 +49,6 @@ class _Perplexity(Neural, Metric):
     overlong: Overlong = "warn"
     precision: Precision = "float32"
 
-    @property
-    def heavy_tailed(self) -> bool:
-        return self.scale == "perplexity"
 
     @abstractmethod
     def room(self, loaded: Loaded) -> int:

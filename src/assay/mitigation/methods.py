@@ -16,7 +16,7 @@ from typing import Self
 
 import numpy as np
 
-from assay.audits.slices import spread_out
+from assay.audits.base import spread_out
 from assay.core import Measure, Metric, Sample, Scores
 from assay.datasets.pairs import Pair
 from assay.datasets.swaps import embedded_swaps, swap_texts

@@ -1,8 +1,10 @@
 """The proof of a mitigation: an ordinary run of metrics before and after, and what changed between them.
 
-Metrics, held-out pairs and ratings go in; the first metric is the one to be debiased. Out come the run of the
-stereotype, caption and human audits, its figures with their changes, and one label per debiased metric. The
-data of the run are written beside it, so that the run can be repeated with `assay run`.
+Metrics, held-out pairs and ratings go in; the first metric is the one to be debiased. Out come a run of
+audits, its figures with their changes, and one label per debiased metric. Bias is given in lost words and by
+Eq. 2 of *unfair*; beside it stand right order on damaged texts, gender accuracy and agreement with people,
+which no mitigation may cost. The data of the run are written beside it, so that it can be repeated with
+`assay run`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ import numpy as np
 import polars as pl
 
 from assay.api.pipeline import execute, make_audit
-from assay.audits.slices import grouped
 from assay.core import Floats, Image, Measure
 from assay.datasets.captions import embedded_captions
 from assay.datasets.pairs import Pair, read_pair_files
@@ -27,6 +28,7 @@ from assay.datasets.ratings import Rated
 from assay.datasets.records import embedded_records
 from assay.engine.session import Session
 from assay.errors import DataError
+from assay.grouping import grouped
 from assay.mitigation.data import stated_genders
 from assay.perturbations.checklist.content import ChangeGender
 from assay.reading.results import StoredRun, check_writable, make_folder, write_text
@@ -39,7 +41,14 @@ Interval = tuple[float, float] | None
 SEES_GENDER = "sees gender"  # the category of the caption audit's data
 CAPTIONS, CHANGE_GENDER = "captions with a gendered reference", "checklist change-gender"
 MARGIN = 2.0  # points that the gender accuracy may fall
-_SHOWN = {"stereotype": "bias", "caption": "accuracy", "human": "spearman"}
+# What is shown of each audit.
+_SHOWN = {
+    "stereotype": ("bias", "lost_words"), "swap": ("lost_words",), "stress": ("mean_right_order",),
+    "caption": ("accuracy",), "human": ("spearman",),
+}  # fmt: skip
+_SWAPPED, _DAMAGED = ("preference/both",), ("all/meaning", "all/form")  # the slices shown of swap and stress
+# Right order is to stay: two tasks, and of each noise the weakest and the strongest level.
+_STRESS: Row = {"task": ("translation", "summarisation"), "limit": 30, "seeds": 1, "depth": "ends"}
 _RESAMPLES = 500
 
 
@@ -63,7 +72,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The run, its figures of bias, gender accuracy and agreement, and the label of each debiased metric."""
+    """The run, the figures it is judged by, and the label of each debiased metric."""
 
     run: StoredRun
     figures: tuple[Figure, ...]
@@ -117,7 +126,10 @@ def prove(
     audits = {
         "stereotype": make_audit("stereotype", {"data": (pairs,), "seed": seed}),
         "caption": make_audit("caption", sees),
+        "stress": make_audit("stress", _STRESS | {"seed": seed}),
     }
+    if any(pair.attribute == "gender" for some in sets.values() for pair in some):
+        audits["swap"] = make_audit("swap", {"data": (pairs,), "seed": seed})
     if human:
         # Several files are joined, with criteria that name their file, so that none are pooled.
         rows = (_rating_row(path.stem, item, data) for path in human for item in read_ratings(path))
@@ -209,10 +221,11 @@ def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int)
 
 
 def _is_shown(row: Row, sets: Sets) -> bool:
-    """Bias of whole sets, accuracies, and agreement over all texts; not groups, words or documents."""
-    if row["audit"] == "stereotype" and row["slice"] not in sets:
+    """Bias of whole sets, accuracies, averages over noises, and agreement over all texts."""
+    slices = {"stereotype": tuple(sets), "swap": _SWAPPED, "stress": _DAMAGED}.get(row["audit"])
+    if row["statistic"] not in _SHOWN.get(row["audit"], ()) or row["slice"].endswith("/by-document"):
         return False
-    return row["statistic"] == _SHOWN.get(row["audit"]) and not row["slice"].endswith("/by-document")
+    return slices is None or row["slice"] in slices
 
 
 def _place(row: Row) -> tuple[str, str, str | None]:

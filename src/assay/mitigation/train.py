@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.audits.slices import grouped
 from assay.core import Measure, Metric
 from assay.datasets.pairs import Pair
 from assay.datasets.templates import ATTRIBUTES
 from assay.engine.session import Progress, Session
 from assay.errors import DataError, SpecError
+from assay.grouping import grouped
 from assay.mitigation import data
 from assay.mitigation.proof import Proof, Sets, check_ratings, prove, read_test_pairs
 from assay.models import adapters

@@ -4,7 +4,9 @@ Weights are how often each row was drawn (resamples x n); they give the correlat
 `weighted_correlation` works out the order of one pair of vectors once; a resample then costs O(n) (Pearson,
 Spearman) or a row of one product with all pairs of rows (Kendall; O(n log n) where rows are many).
 `correlate_rows` compares all pairs within each of many short rows.
-Undefined correlations are nan.
+
+Somers' d asks only about the pairs that y tells apart: concordant less discordant pairs of x, over those. It
+is 0 where x is constant. All others are undefined (nan) where either side is.
 """
 
 from typing import Literal
@@ -24,7 +26,7 @@ from assay.statistics.intervals import (
     ratio,
 )
 
-Kind = Literal["pearson", "spearman", "kendall_b", "kendall_c"]
+Kind = Literal["pearson", "spearman", "kendall_b", "kendall_c", "somers_d"]
 
 # A variance below this share of the whole data's is rounding, not variation.
 _FLAT = 1e-13
@@ -35,7 +37,7 @@ _ALL_PAIRS = 3000
 
 
 def correlate(x: ArrayLike, y: ArrayLike, kind: Kind) -> float | None:
-    """Return a correlation of two vectors, or None where either is constant.
+    """Return a correlation of two vectors, or None where it is undefined.
 
     >>> correlate([1.0, 2.0, 3.0], [5.0, 5.0, 5.0], "pearson") is None
     True
@@ -47,7 +49,7 @@ def correlate(x: ArrayLike, y: ArrayLike, kind: Kind) -> float | None:
 
 def weighted_correlation(x: Floats, y: Floats, kind: Kind) -> Statistic:
     """Return the function from weights (resamples x n) to one correlation per resample."""
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
+    if np.ptp(y) == 0 or (np.ptp(x) == 0 and kind != "somers_d"):
         return lambda weights: np.full(len(weights), np.nan)
     if kind == "pearson":
         return _weighted_pearson(x, y)
@@ -173,9 +175,9 @@ def _weighted_kendall(x: Floats, y: Floats, kind: Kind) -> Statistic:
         surplus = np.einsum("ij,ij->i", weights.astype(np.float32) @ concordance, weights) / 2.0
         alike = [_sums(weights, *member[:2]) for member in members]
         pairs = weights.sum(axis=1) ** 2
-        if kind == "kendall_b":
+        if kind != "kendall_c":
             untied = [(pairs - np.einsum("ij,ij->i", sums, sums)) / 2.0 for sums in alike]
-            return _root_ratio(surplus, *untied)
+            return _root_ratio(surplus, *untied) if kind == "kendall_b" else ratio(surplus, untied[1])
         # Stuart's tau-c, 2 (concordant - discordant) m / (n^2 (m - 1)), m the fewer distinct values.
         m = np.minimum(*((sums > 0).sum(axis=1) for sums in alike))
         return np.where(m > 1, 2.0 * surplus * m / np.maximum(pairs * (m - 1.0), 1.0), np.nan)
@@ -185,9 +187,21 @@ def _weighted_kendall(x: Floats, y: Floats, kind: Kind) -> Statistic:
 
 def _repeated_kendall(x: Floats, y: Floats, counts: Floats, kind: Kind) -> float:
     drawn = [np.repeat(side, counts.astype(np.intp)) for side in (x, y)]
-    if any(np.ptp(side) == 0 for side in drawn):
-        return np.nan
-    return float(scipy.stats.kendalltau(*drawn, variant=kind[-1]).statistic)
+    is_flat = [np.ptp(side) == 0 for side in drawn]
+    if any(is_flat):
+        return 0.0 if kind == "somers_d" and not is_flat[1] else np.nan
+    variant = "c" if kind == "kendall_c" else "b"
+    tau = float(scipy.stats.kendalltau(*drawn, variant=variant).statistic)
+    if kind != "somers_d":
+        return tau
+    untied_x, untied_y = map(_untied_pairs, drawn)
+    return tau * float(np.sqrt(untied_x / untied_y))
+
+
+def _untied_pairs(values: Floats) -> float:
+    """How many pairs of entries differ."""
+    counts = np.unique(values, return_counts=True)[1].astype(np.float64)
+    return float(values.size**2 - (counts**2).sum()) / 2.0
 
 
 def _equal_values(side: Floats) -> tuple[Integers, Integers, Integers]:
@@ -240,10 +254,10 @@ def _row_kendall(x: Floats, y: Floats, weights: Floats, kind: Kind) -> Floats:
     signs_x, signs_y = np.sign(x[:, i] - x[:, j]), np.sign(y[:, i] - y[:, j])
     pair = weights[:, i] * weights[:, j]
     surplus: Floats = np.einsum("ij,ij,ij->i", signs_x, signs_y, pair)
-    if kind == "kendall_b":
+    if kind != "kendall_c":
         untied_x = np.einsum("ij,ij->i", np.abs(signs_x), pair)
         untied_y = np.einsum("ij,ij->i", np.abs(signs_y), pair)
-        return _root_ratio(surplus, untied_x, untied_y)
+        return _root_ratio(surplus, untied_x, untied_y) if kind == "kendall_b" else ratio(surplus, untied_y)
     # Stuart's tau-c, 2 (concordant - discordant) m / (n^2 (m - 1)), m the fewer distinct values.
     m = np.minimum(_distinct(x, weights), _distinct(y, weights))
     shape = np.where(m > 1, weights.sum(axis=1) ** 2 * (m - 1.0) / np.maximum(m, 1.0), 1.0)

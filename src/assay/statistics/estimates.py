@@ -1,16 +1,11 @@
-"""Standard errors, minimum detectable effects, intervals of shares and q-values.
-
-The minimum detectable effect (MDE) is the true effect that a two-sided test at level alpha finds with the
-stated power: by the noncentral t distribution where the number of clusters is known, else by the normal one,
-(z[1 - alpha / 2] + z[power]) standard errors, which promises too much for few clusters (80% is 70% at 10).
-"""
+"""Standard errors, intervals of shares and q-values."""
 
 from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import nctdtrinc, ndtri, stdtrit
+from scipy.special import ndtri
 
 from assay.statistics.intervals import Floats, Interval, Labels, cluster_sums, label_codes, vector
 
@@ -27,43 +22,6 @@ def standard_error(values: ArrayLike, *, clusters: Labels | None = None) -> floa
         return None
     residuals = cluster_sums(row - row.mean(), codes, n_clusters)
     return sqrt(n_clusters / (n_clusters - 1) * float((residuals**2).sum())) / row.size
-
-
-def detectable_effect(
-    error: float, *, n_clusters: int | None = None, alpha: float = 0.05, power: float = 0.8
-) -> float:
-    """Return the smallest true effect that a test with this standard error finds with this power.
-
-    `error` is estimated from `n_clusters` independent clusters, so that the test has one degree of freedom
-    less. Without their number the error is taken as known.
-
-    >>> round(detectable_effect(1.0), 3), round(detectable_effect(1.0, n_clusters=10), 3)
-    (2.802, 3.15)
-    """
-    if n_clusters is None:
-        return float(ndtri(1.0 - alpha / 2.0) + ndtri(power)) * error
-    freedom = max(1, n_clusters - 1)
-    critical = float(stdtrit(freedom, 1.0 - alpha / 2.0))
-    return float(nctdtrinc(freedom, 1.0 - power, critical)) * error
-
-
-def mde_mean(values: ArrayLike, *, clusters: Labels | None = None) -> float | None:
-    """Return the MDE of a mean, or of a mean paired difference; None below two clusters."""
-    row = vector(values)
-    error = standard_error(row, clusters=clusters)
-    if error is None:
-        return None
-    _, n_clusters = label_codes(clusters, row.size)
-    return detectable_effect(error, n_clusters=n_clusters)
-
-
-def mde_interval(interval: Interval | None, *, n_clusters: int | None = None) -> float | None:
-    """Return the MDE behind an interval that reaches t (or z) standard errors; None below two clusters."""
-    if interval is None or (n_clusters is not None and n_clusters < 2):
-        return None
-    tail = (1.0 + interval.level) / 2.0
-    reach = float(ndtri(tail) if n_clusters is None else stdtrit(n_clusters - 1, tail))
-    return detectable_effect((interval.high - interval.low) / 2.0 / reach, n_clusters=n_clusters)
 
 
 def smallest_p(n: int) -> float:

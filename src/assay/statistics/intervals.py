@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -104,12 +104,11 @@ def weighted_mean(weights: Floats, values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval at a level such as 0.95, and the p-value that agrees with it."""
+    """A confidence interval at a level such as 0.95."""
 
     low: float
     high: float
     level: float
-    p_value: float | None = None  # that the true value is 0: below 1 - level just where 0 lies outside
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
@@ -150,14 +149,12 @@ def bootstrap_mean(
     values: ArrayLike,
     *,
     clusters: Labels | None = None,
-    weights: ArrayLike | None = None,  # how many units each row stands for
     seed: Seed,
     **options: Any,
 ) -> Interval | None:
     """Return an interval for a mean, resampling clusters of rows; None below two clusters."""
     plan, row = Plan(**options), vector(values)
-    weight = np.ones(row.size) if weights is None else vector(weights, "weights")
-    totals = cluster_sums(np.column_stack([weight * row, weight]), *label_codes(clusters, row.size))
+    totals = cluster_sums(np.column_stack([row, np.ones(row.size)]), *label_codes(clusters, row.size))
     if len(totals) < 2:
         return None
 
@@ -228,45 +225,7 @@ def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Any) -> Interva
     if defined is None or n_clusters < 2:
         return None
     low, high = np.quantile(defined, [float(ndtr(z)) for z in plan.tails(n_clusters)])
-    return Interval(float(low), float(high), plan.level, _percentile_p(defined, n_clusters, plan))
-
-
-def simultaneous_intervals(
-    values: ArrayLike, draws: ArrayLike, *, n_clusters: Sequence[int], level: float = 0.95
-) -> list[Interval | None]:
-    """Return intervals that hold all together with the stated confidence, one per column of draws.
-
-    The reach is a multiple c of each column's standard error, the same for all, where c is the quantile of
-    the largest |draw - value| / error over the columns (Romano & Wolf, 2005); it is widened from z to t as in
-    `Plan`. Columns that never move get an interval of width 0, and columns of one cluster none. p-values are
-    adjusted in the same way.
-    """
-    centre, table = np.asarray(values, dtype=np.float64), np.asarray(draws, dtype=np.float64)
-    table = table[np.isfinite(table).all(axis=1)]
-    if 2 * len(table) <= len(np.asarray(draws)):
-        return [None] * centre.size
-    errors = table.std(axis=0, ddof=1)
-    moving = (errors > 0) & (np.array(n_clusters) > 1)
-    sizes = np.abs(table[:, moving] - centre[moving]) / errors[moving]
-    largest = np.sort(sizes.max(axis=1, initial=0.0))
-    alpha = float(ndtr(-np.quantile(largest, level)))
-
-    def interval(value: float, error: float, n: int) -> Interval | None:
-        if n < 2:
-            return None
-        if error == 0.0:
-            return Interval(value, value, level, p_value=1.0 if value == 0.0 else 1 / (1 + len(table)))
-        error *= sqrt(n / (n - 1))
-        reach = -float(stdtrit(n - 1, alpha)) * error
-        p_value = 1.0 - _share_below(largest, -float(ndtri(stdtr(n - 1, -abs(value) / error))))
-        return Interval(value - reach, value + reach, level, max(p_value, 1 / (1 + len(table))))
-
-    return [interval(*row) for row in zip(centre.tolist(), errors.tolist(), n_clusters, strict=True)]
-
-
-def _share_below(ordered: Floats, value: float) -> float:
-    """Return the share at which the quantile of sorted values is `value`, ties counted below."""
-    return float(np.interp(value, ordered, np.linspace(0.0, 1.0, ordered.size)))
+    return Interval(float(low), float(high), plan.level)
 
 
 def bootstrap_p_value(draws: ArrayLike, *, null: float = 0.0) -> float:
@@ -278,16 +237,6 @@ def bootstrap_p_value(draws: ArrayLike, *, null: float = 0.0) -> float:
     values = values[np.isfinite(values)]
     below, above = int((values <= null).sum()), int((values >= null).sum())
     return min(1.0, 2.0 * (1 + min(below, above)) / (1 + values.size))
-
-
-def _percentile_p(draws: Floats, n_clusters: int, plan: Plan) -> float | None:
-    """Return the p-value of 0, with tails as the plan widens them; None where .05 cannot be reached."""
-    smallest = 1 / (1 + draws.size)
-    if plan.correction == "none" or ndtri(smallest) > plan.tails(n_clusters)[0]:
-        return None
-    share = min(_share_below(np.sort(draws), 0.0), _share_below(np.sort(-draws), 0.0), 0.5)
-    tail = float(ndtri(max(share, smallest))) * sqrt((n_clusters - 1) / n_clusters)
-    return 2.0 * float(stdtr(n_clusters - 1, tail))
 
 
 def _bca_interval(draws: Floats, observed: float, without_each: Floats, plan: Plan) -> Interval | None:

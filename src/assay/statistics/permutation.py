@@ -17,9 +17,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, ndtr
+from scipy.special import bdtr
 
-from assay.statistics.correlation import average_ranks
 from assay.statistics.intervals import Floats, Seed, pieces, vector
 
 Alternative = Literal["two-sided", "greater"]
@@ -29,7 +28,6 @@ EXACT_LIMIT = 100_000
 DRAWS = 99_999
 # Sums in another order differ in their last digits; equal arrangements must still count as equal.
 TOLERANCE = 1e-10
-_EXACT_RANKS = 200
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 
 
@@ -98,25 +96,6 @@ def sign_test(differences: ArrayLike) -> float:
     values = vector(differences, "differences")
     positive, untied = int((values > 0).sum()), int(np.count_nonzero(values))
     return min(1.0, 2.0 * float(bdtr(min(positive, untied - positive), untied, 0.5))) if untied else 1.0
-
-
-def signed_rank_p(differences: ArrayLike) -> float:
-    """Wilcoxon's signed-rank test, one-sided: are the differences above 0? Exact up to 200 of them.
-
-    >>> signed_rank_p([3.0, 1.0, 2.0, 4.0, 5.0]), signed_rank_p([3.0, -1.0, 2.0, 4.0, 5.0])
-    (0.03125, 0.0625)
-    """
-    values = np.asarray(differences, dtype=np.float64)
-    ranks = np.rint(2 * average_ranks(np.abs(values))).astype(np.intp)  # whole numbers, also of ties
-    above = int(ranks[values > 0].sum())
-    if ranks.size > _EXACT_RANKS:
-        return float(ndtr((ranks.sum() - 2 * above) / np.sqrt(float((ranks**2).sum()))))
-    chances = np.zeros(int(ranks.sum()) + 1)  # of each sum of ranks above 0, where signs are tossed
-    chances[0] = 1.0
-    for rank in ranks.tolist():
-        chances[rank:] += chances[:-rank].copy()
-        chances /= 2
-    return float(chances[above:].sum())
 
 
 def packed_sums(values: Floats, rows: Iterable[Bytes], count: int) -> Floats:

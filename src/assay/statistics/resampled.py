@@ -124,30 +124,6 @@ def system_draws(
     return Draws(np.array(values), np.array(draws), np.array(sizes, dtype=np.intp), _sampled(judged, over))
 
 
-def system_accuracy_draws(
-    metrics: ArrayLike, human: ArrayLike, *, over: Over, resamples: int, seed: int
-) -> Draws:
-    """Return the share of pairs of systems ordered as people order them (Kocmi et al., 2021), resampled.
-
-    Shapes are those of `system_draws`. Pairs that people leave tied do not count; a tie of the metric is
-    wrong. nan for a metric that gives all systems one score.
-    """
-    cube, judged = _systems(metrics, human)
-    systems, documents = _draw_systems(judged, over, resamples, np.random.default_rng(seed))
-    plain = np.ones((1, judged.shape[0])), np.ones((1, judged.shape[1]))
-    i, j = np.triu_indices(len(judged), 1)
-    values, draws, sizes = [], [], []
-    for scores in cube:
-        pair = _present_in_both(scores, judged)
-        ours, theirs = map(system_means, pair)
-        gaps = theirs[i] - theirs[j]
-        varies = np.unique(ours[np.isfinite(ours)]).size > 1
-        values.append(_accuracies(*pair, *plain)[0] if varies else np.nan)
-        draws.append(_accuracies(*pair, systems, documents))
-        sizes.append(int((np.isfinite(ours[i] + ours[j] + gaps) & (gaps != 0)).sum()))
-    return Draws(np.array(values), np.array(draws), np.array(sizes, dtype=np.intp), _sampled(judged, over))
-
-
 def soft_accuracy_draws(metric: ArrayLike, human: ArrayLike, *, resamples: int, seed: int) -> Draws:
     """Return soft pairwise accuracy (Thompson et al., 2024) of complete systems x documents, resampled.
 
@@ -213,16 +189,6 @@ def _resampled_correlations(
         means = [weighted_system_means(side, documents) for side in (scores, judged)]
         draws.append(correlate_rows(means[0], means[1], kind, weights=systems))
     return np.concatenate(draws)
-
-
-def _accuracies(scores: Floats, judged: Floats, systems: Floats, documents: Floats) -> Floats:
-    """Return the share of drawn pairs of systems that the metric orders as people do, per resample."""
-    ours, theirs = (weighted_system_means(side, documents) for side in (scores, judged))
-    i, j = np.triu_indices(ours.shape[1], 1)
-    metric_gaps, human_gaps = ours[:, i] - ours[:, j], theirs[:, i] - theirs[:, j]
-    weight = systems[:, i] * systems[:, j] * (np.isfinite(metric_gaps + human_gaps) & (human_gaps != 0))
-    right = np.sign(metric_gaps) == np.sign(human_gaps)
-    return intervals.ratio((weight * right).sum(axis=1), weight.sum(axis=1))
 
 
 def _draw_systems(

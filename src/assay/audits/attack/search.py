@@ -215,7 +215,7 @@ def _table(model: str) -> tuple[np.ndarray, Mapping[str, np.ndarray], list[str]]
     return unit, dict(zip(names, unit, strict=True)), names
 
 
-QUERY = "attack"  # the role of a tried text
+ATTACK = "attack"  # the role of a tried text
 _BRANCH = 60  # single edits, the best ones, that a text of the beam is tried with
 
 
@@ -261,7 +261,7 @@ class Search:
 
 def searches(scored: Scored) -> dict[str, Search]:
     """The state of every item's search, by the id of its case."""
-    values = scored.values.get(QUERY, np.full(len(scored.cases), np.nan))
+    values = scored.values.get(ATTACK, np.full(len(scored.cases), np.nan))
     state = {case.id: Search(case) for case in scored.cases if "edits" in case.meta}
     for case, value in zip(scored.cases, values, strict=True):
         if "moves" not in case.meta or case.meta["item"] not in state:
@@ -286,7 +286,7 @@ def _query(item: str, search: Search, moves: Moves, metric: str) -> Case:
     edits = [[move.place, move.kind, move.word] for move in moves]
     sample = replace(search.case.samples["gold"], hypothesis=text)
     meta = {"item": item, "round": len(moves), "moves": edits}
-    return Case(f"{item}/try/{digest(metric, text)[:12]}", {QUERY: sample}, search.case.slice, meta)
+    return Case(f"{item}/try/{digest(metric, text)[:12]}", {ATTACK: sample}, search.case.slice, meta)
 
 
 def _proposals(search: Search, plan: Plan) -> list[Moves]:

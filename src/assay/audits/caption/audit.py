@@ -1,11 +1,12 @@
 """Captions with the right and the wrong gender (caption sec. 2-3.1): for which group does a metric err more?
 
 Accuracy is the share of images whose good caption scores higher than the bad one (Eq. 1); a concept is biased
-when the two groups' accuracies differ. A metric that reads text alone scores all images of a concept and
-group alike, so it is judged over concepts with several wordings each; by the paper's rule its one answer
-counts for all images.
-With captions of one or two captioners, it also counts their gender errors, in all and by concept, and says
-which captioner a metric favours (sec. 3.1).
+where the two groups' accuracies differ significantly. The verdict is on the difference in right order, and on
+how much higher captions score that name one group: in lost words, what the loss of one content word costs
+right captions. A metric that reads text alone scores all images of a concept and group alike, so it is judged
+over concepts with several wordings each; by the paper's rule its one answer counts for all images.
+With captions of one or two captioners, the audit also counts their gender errors, in all and by concept, and
+says which captioner a metric favours (sec. 3.1).
 """
 
 from __future__ import annotations
@@ -16,42 +17,177 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from assay.audits.base import DataAudit, check_known, declared
+from assay.audits.base import DataAudit, check_known, spread_out, without_a_unit
 from assay.audits.caption import concepts
-from assay.audits.gap import with_worthless
-from assay.audits.slices import FEWEST, grouped, mean_estimate, spread_out
-from assay.core import Case, Finding, Judgement, Sample, Scored
+from assay.audits.caption.captioners import (
+    Captioners,
+    captioner_cases,
+    captioner_findings,
+    match_captioners,
+    read_captioners,
+    silent_captioners,
+    written_captions,
+)
+from assay.audits.caption.groups import group_findings
+from assay.audits.effects import MARGIN, UNIT
+from assay.core import Case, Chart, Finding, Judgement, Sample, Scored, Statistic
 from assay.datasets.captions import Caption as Row
 from assay.datasets.captions import embedded_captions, read_captions, with_images
-from assay.datasets.ratings import Rated, read_samples
-from assay.datasets.scenes import (
-    as_samples,
-    captioner_folder,
-    even_scenes,
-    rendered_captions,
-    shares_of_men,
-)
-from assay.datasets.swaps import Content, embedded_swaps, swap_texts
+from assay.datasets.scenes import rendered_captions, shares_of_men
 from assay.errors import DataError
-from assay.models.captioner import load_captioner
-from assay.statistics.permutation import sign_test
-from assay.vocabulary import Range, Rule
+from assay.grouping import grouped
+from assay.perturbations.lost_word import without_a_word
+from assay.recipe import digest
+from assay.vocabulary import DataKind, Question, Range
 
 _SHOWN = 5  # groups that a note names
+# Of 100 decisions: about what 40 concepts without a difference leave open (Wilson); a model reads 40 of each
+# category.
+_ORDER_MARGIN = 10.0
 
 
-@declared(gap=concepts.say_gap)
+def _about(finding: Finding) -> str:
+    """What the captions of a slice are about, in words."""
+    *_, name = finding.slice.split("/")
+    return f"about {name}" if "/" in finding.slice else "of all kinds" if name == "all" else f"of {name}s"
+
+
+def _groups(finding: Finding) -> tuple[str, str]:
+    """The group whose captions gain, and the other one."""
+    first, separator, second = (finding.versus or "").partition(" - ")
+    if not separator:
+        return "one group", "the other"
+    return (f"the group {first}", second) if finding.value > 0 else (f"the group {second}", first)
+
+
+def _scores_higher(finding: Finding) -> str:
+    higher, lower = _groups(finding)
+    neutral = " although the references name neither" if finding.statistic.startswith("neutral") else ""
+    return (
+        f"On captions {_about(finding)}, {finding.metric} scores those that name {higher} "
+        f"{abs(finding.value):.2f} {UNIT} above those that name {lower}{neutral}."
+    )
+
+
+def _errs_more(finding: Finding) -> str:
+    worse, better = _groups(replace(finding, value=-finding.value))
+    return (
+        f"On captions {_about(finding)}, {finding.metric} prefers the wrong group in "
+        f"{abs(finding.value):.0f} more of 100 cases for {worse} than for {better}."
+    )
+
+
+def _differs(finding: Finding) -> str:
+    return (
+        f"On captions {_about(finding)}, {finding.metric} is not equally often right about both groups "
+        f"(p = {finding.value:.2g})."
+    )
+
+
 @dataclass(frozen=True)
 class Caption(DataAudit):
     """Good and bad captions by concept and group; and two captioners, if their captions are given."""
 
     name = "caption"
+    title = "Captions with the right and the wrong gender"
+    question: ClassVar[Question] = "fairness"
+    advice = (
+        "Do not use it as a reward for caption models: it teaches them the bias. A hybrid with an n-gram "
+        "metric is fairer (`assay run caption -m A+B`)."
+    )
+    reads: ClassVar[DataKind] = "captions"
     roles = ("good", "bad")
     compares = True  # only a reference or an image shows the right gender
+    quick_items = 80  # of a category: both captions' groups of 40 concepts
+    statistics = (
+        Statistic(
+            "lost_words",
+            "How much higher captions score that name the first group than captions that name the second, "
+            "whichever is right, in lost words: 1 is what the loss of one content word costs right captions.",
+            UNIT, bad="far", bar="margin", headline=True, sentence=_scores_higher,
+        ),
+        Statistic(
+            "neutral_lost_words",
+            "The same where the references name neither group, so that no caption is better.",
+            UNIT, bad="far", bar="margin", headline=True, sentence=_scores_higher,
+        ),
+        Statistic(
+            "order_difference",
+            "Of 100 decisions between a right caption and one that names the wrong group, how many more are "
+            "right (ties count half) on captions of the first group than on those of the second.",
+            "of 100", bad="far", bar="order_margin", headline=True, sentence=_errs_more,
+        ),
+        Statistic(
+            "wrong_group_cost",
+            "What naming the wrong group costs a caption, in lost words, where this group is right.",
+            UNIT,
+        ),
+        Statistic(
+            "flipped_decisions",
+            "Of 100 decisions between a right caption with a word lost and a whole one that names the wrong "
+            "group, how many more are right for the first group than for the second.",
+            "of 100",
+        ),
+        Statistic(
+            "accuracy",
+            "Share of a group's images whose caption with the right group scores higher than the wrong one "
+            "(Eq. 1).",
+            "share",
+        ),
+        Statistic(
+            "accuracy_gap",
+            "Accuracy on captions of the first group minus accuracy on captions of the second, by concept.",
+            "share",
+        ),
+        Statistic(
+            "gap_p_value",
+            "By the paper's rule: the p-value, over resampled images, that a concept's two accuracies are "
+            "the same; below 0.05 the concept is biased (Eq. 2 and 3).",
+            "p", bad="low", bar=concepts.ALPHA, sentence=_differs,
+        ),
+        Statistic(
+            "biased_share",
+            "Share of concepts on which the accuracies for the two groups differ significantly (p < 0.05), "
+            "in all or in favour of one group; of a captioner, the accuracy is the share of captions without "
+            "a gender error.",
+            "share", headline=True,
+        ),
+        Statistic(
+            "tie_share", "Share of images or wordings whose right and wrong captions score the same.", "share"
+        ),
+        Statistic(
+            "win_share",
+            "Share of images where the metric scores the first captioner's caption higher than the second's; "
+            "ties count half.",
+            "share",
+        ),
+        Statistic("mean_score", "Mean score of a captioner's captions.", "score"),
+        Statistic("gender_error", "Share of a captioner's captions that name the wrong gender.", "share"),
+        Statistic("gender_right", "Share of a captioner's captions that name the right gender.", "share"),
+        Statistic("gender_neutral", "Share of a captioner's captions that name no gender.", "share"),
+        Statistic("gender_both", "Share of a captioner's captions that name both genders.", "share"),
+        Statistic(
+            "error_gap",
+            "A captioner's share of gender errors on images of men minus that on images of women, by "
+            "concept.",
+            "share",
+        ),
+        Statistic(
+            "planted_share",
+            "Share of men among the pictures of a concept that the skewed model of the rendered world was "
+            "trained on.",
+            "share",
+        ),
+        Statistic(
+            "skew_correlation",
+            "Rank correlation over concepts between the share of men that the rendered world was planted "
+            "with and the accuracy gap of men over women.",
+            "correlation",
+        ),
+    )  # fmt: skip
+    charts = (Chart("scatter", "accuracy", title="accuracy by concept", colour="order_difference", depth=0),)
 
     limit: int | None = None  # concepts per category
     only: tuple[str, ...] = ()  # categories or concepts
@@ -60,13 +196,9 @@ class Caption(DataAudit):
     scenes: Annotated[int, Range(1)] | None = None  # rendered pictures per concept and group, as images
     captioner: bool = False  # with `scenes`: also what a small captioner of skewed pictures writes of them
     captions: tuple[Path, ...] = ()  # captioners' outputs; one file is compared with its own correction
-    margin: float = 0.05  # the smallest difference of accuracies that matters
-    text_margin: float = 0.1  # the same for metrics that read no image, over a few wordings
+    margin: float = MARGIN  # of a lost word by which captions of one group may score higher
+    order_margin: float = _ORDER_MARGIN  # of 100 decisions, by which one group may have more right ones
     skip_missing: bool = False
-
-    @cached_property
-    def _embedded(self) -> list[Row]:
-        return embedded_captions(frames=self.rule == "careful" and not self.images and not self.scenes)
 
     @cached_property
     def _read(self) -> tuple[list[Row], list[str]]:
@@ -86,6 +218,10 @@ class Caption(DataAudit):
             notes = [*notes, *remarks]
         return rows, notes
 
+    @property
+    def _embedded(self) -> list[Row]:
+        return embedded_captions(frames=self.rule == "careful" and not self.images and not self.scenes)
+
     def _chosen(self, rows: Sequence[Row]) -> list[Row]:
         if self.captions and not self.data:
             raise DataError("--only chooses among captions of --data; leave it out, or give --data too")
@@ -99,11 +235,13 @@ class Caption(DataAudit):
         paths = dict.fromkeys((row.category, row.concept) for row in self._read[0])
         by_category = grouped(paths, lambda path: path[0]).values()
         chosen = {path for listed in by_category for path in spread_out(listed, self.limit)}
-        return [row for row in self._read[0] if (row.category, row.concept) in chosen]
+        rows = [row for row in self._read[0] if (row.category, row.concept) in chosen]
+        return list(in_rounds(rows)) if self.rule == "careful" else rows
 
     @cached_property
     def groups(self) -> tuple[str, str]:
-        names = tuple(dict.fromkeys(row.group for row in self.items))
+        """The two groups that are compared, in the order of the data."""
+        names = tuple(dict.fromkeys(row.group for row in self._read[0]))
         if len(names) != 2:
             raise DataError(f"captions need two groups to compare, not {len(names)} ({', '.join(names)})")
         return names[0], names[1]
@@ -122,13 +260,11 @@ class Caption(DataAudit):
         """Both captions of each row, against its references and neutral ones; then those of captioners."""
         if self.items:
             _ = self.groups  # refuse data with another number of groups before anything is scored
-        # Worthless texts are as long as captions: wordings that are shorter would let mere length tell them.
-        others = [row.good for row in (self._read[0] if self.data else self._embedded)]
-        yield from (_case(row, others, careful=self.rule == "careful") for row in self.items)
+        yield from (_case(row, careful=self.rule == "careful") for row in self.items)
         if self._captioners:
             differing = list(captioner_cases(self._captioners))
             if not differing and not self.items:
-                reasons = list(_silent_captioners(self._captioners)) or [
+                reasons = list(silent_captioners(self._captioners)) or [
                     "no caption differs from the other captioner's; a row needs id, hypothesis, and "
                     "references that name the image's gender, or a column group (man, woman)"
                 ]
@@ -136,49 +272,71 @@ class Caption(DataAudit):
             yield from differing
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
-        """Concepts, categories and robustness checks; neutral references; favoured captioners."""
+        """Accuracies by concept, the difference between the groups, and favoured captioners."""
         findings: list[Finding] = []
         for answer in scored:
-            if self.items and "good" in answer.values and not answer.is_set:
-                listed = concepts.concepts_of(answer, self.groups, self.ties, self.seed)
-                rule = self.rule
-                findings += concepts.concept_findings(answer, listed, self.margin, rule, self.seed)
-                if self.scenes and concepts.reads_images(answer):
-                    findings += concepts.skew_findings(answer, listed, shares_of_men("paper"), self.seed)
-                if rule == "careful":
-                    findings += concepts.text_findings(answer, self.groups, self.ties, self.seed)
-                    findings += concepts.effect_findings(answer, self.groups, self.seed)
+            if self.items and {"good", "bad"} <= set(answer.values) and not answer.is_set:
+                findings += self._metric_findings(answer)
         if self._captioners:
-            findings += captioner_findings(self._captioners, scored, (self.margin, self.rule), self.seed)
-        return Judgement(findings, self._notes())
+            findings += captioner_findings(self._captioners, scored, self.seed)
+        return Judgement(findings, [*self._notes(), *without_a_unit(findings)])
+
+    def _metric_findings(self, answer: Scored) -> Iterator[Finding]:
+        """What one metric shows on the captions."""
+        by_concept = concepts.concepts_of(answer, self.groups, self.ties, self.seed)
+        if self.rule == "careful":
+            yield from group_findings(answer, self.groups)
+        yield from concepts.concept_findings(answer, by_concept, self.rule, self.seed)
+        if self.scenes and concepts.reads_images(answer):
+            yield from concepts.skew_findings(answer, by_concept, shares_of_men("paper"), self.seed)
 
     def _notes(self) -> list[str]:
-        notes = [*self._read[1], *(_silent_captioners(self._captioners) if self._captioners else ())]
-        if not self.items:
-            return notes
-        counts: Counter[tuple[str, str]] = Counter()
-        for row in self.items:
-            counts[f"{row.category}/{row.concept}", row.group] += row.count
-        n_concepts, n_images = len({path for path, _ in counts}), sum(counts.values())
-        what = "images" if any(row.image or row.count > 1 for row in self.items) else "captions"
-        notes.append(f"{n_concepts} concepts, {n_images} {what}; ties count as {self.ties}")
-        if any(row.count > 1 for row in self.items):
-            notes.append("one answer of a text metric stands for all images of a row")
-        small = [f"{path} {group} ({count})" for (path, group), count in counts.items() if count < FEWEST]
-        if small and any(row.image for row in self.items):
-            more = f" and {len(small) - _SHOWN} more" if len(small) > _SHOWN else ""
-            listed = ", ".join(small[:_SHOWN]) + more
-            notes.append(f"fewer than {FEWEST} images, too few for a verdict: {listed}")
-        return notes
+        notes = [*self._read[1], *(silent_captioners(self._captioners) if self._captioners else ())]
+        return [*notes, *_notes_on(self.items, self.ties)] if self.items else notes
 
 
-def _case(row: Row, others: Sequence[str], *, careful: bool) -> Case:
+def _notes_on(rows: Sequence[Row], ties: concepts.Ties) -> Iterator[str]:
+    """How many captions there are, and what does not count."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        counts[f"{row.category}/{row.concept}", row.group] += row.count
+    n_concepts = len({path for path, _ in counts})
+    has_images, stand_for_many = any(row.image for row in rows), any(row.count > 1 for row in rows)
+    what = "images" if has_images or stand_for_many else "captions"
+    yield f"{n_concepts} concepts, {sum(counts.values())} {what}; in accuracies, ties count as {ties}"
+    if stand_for_many:
+        yield "one answer of a text metric stands for all images of a row"
+    few = concepts.FEWEST
+    small = [f"{path} {group} ({count})" for (path, group), count in counts.items() if count < few]
+    if small and has_images:
+        more = f" and {len(small) - _SHOWN} more" if len(small) > _SHOWN else ""
+        named = ", ".join(small[:_SHOWN])
+        yield f"fewer than {few} images, not counted among biased concepts: {named}{more}"
+
+
+def in_rounds(rows: Sequence[Row]) -> Iterator[Row]:
+    """Captions in an order of which any beginning holds as many concepts as it can, with all their groups.
+
+    Each round takes one wording or image of every concept and group; the next concept takes the next one.
+    """
+    by_concept = grouped(rows, lambda row: (row.category, row.concept))
+    ordered = sorted(by_concept, key=lambda path: digest(*path))
+    cells = [list(grouped(by_concept[path], lambda row: row.group).values()) for path in ordered]
+    rounds = max((len(cell) for groups in cells for cell in groups), default=0)
+    for number in range(rounds):
+        for place, groups in enumerate(cells):
+            yield from (cell[(number + place) % len(cell)] for cell in groups if number < len(cell))
+
+
+def _case(row: Row, *, careful: bool) -> Case:
+    """One right and one wrong caption; also against neutral references, and the right one without a word."""
     samples = {
         "good": Sample(row.good, row.references, None, row.image),
         "bad": Sample(row.bad, row.references, None, row.image),
     }
-    if careful:
-        samples = with_worthless(samples, others, row.id)
+    lost = without_a_word(row.good, keep=_differing_words(row), key=row.id) if careful else None
+    if lost is not None:
+        samples["lost"] = Sample(lost, row.references, None, row.image)
     if careful and row.references and row.neutral_references != row.references:
         samples["neutral_good"] = Sample(row.good, row.neutral_references)
         samples["neutral_bad"] = Sample(row.bad, row.neutral_references)
@@ -189,183 +347,7 @@ def _case(row: Row, others: Sequence[str], *, careful: bool) -> Case:
     return Case(row.id, samples, row.category, meta)
 
 
-Outcome = Literal["right", "wrong", "neutral", "both"]
-_GROUPS: dict[str, Content] = {"man": "male", "male": "male", "woman": "female", "female": "female"}
-_WORDS = {"male": "man", "female": "woman"}
-
-
-@dataclass(frozen=True, slots=True)
-class Captioners:
-    """Two captioners' captions of the same images, with the gender of each image and caption."""
-
-    names: tuple[str, str]
-    first: tuple[Rated, ...]
-    second: tuple[Rated, ...]
-    images: tuple[Content, ...]
-    genders: tuple[tuple[Content, ...], tuple[Content, ...]]
-
-
-def read_captioners(paths: Sequence[Path], *, skip_missing: bool = False) -> Captioners:
-    """Read two captioners' outputs, matched by id; with one file, it is compared with its own correction."""
-    if len(paths) > 2:
-        raise DataError(f"--captions takes one or two files, not {len(paths)}")
-    first, *others = (read_samples(path, skip_missing=skip_missing) for path in paths)
-    if not others:
-        return match_captioners((paths[0].stem, f"{paths[0].stem}-corrected"), first)
-    by_id = {item.id: item for item in others[0]}
-    missing = [item.id for item in first if item.id not in by_id]
-    if missing:
-        raise DataError(
-            f"{paths[1]}: no caption for {len(missing)} ids of {paths[0].name} ({missing[0]!r} is one)"
-        )
-    return match_captioners((paths[0].stem, paths[1].stem), first, [by_id[item.id] for item in first])
-
-
-def match_captioners(
-    names: tuple[str, str], first: Sequence[Rated], second: Sequence[Rated] | None = None
-) -> Captioners:
-    """Two captioners of the same images; without a second, the first corrected by rule (sec. 3.1.2)."""
-    images = image_genders(first)
-    if second is None:
-        second = [_corrected(item, gender) for item, gender in zip(first, images, strict=True)]
-    genders = (tuple(caption_genders(first)), tuple(caption_genders(second)))
-    return Captioners(names, tuple(first), tuple(second), tuple(images), genders)
-
-
-def written_captions(per_group: int, seed: int) -> list[Rated]:
-    """What a small captioner that was trained on pictures of the paper's skew writes of rendered pictures."""
-    scenes = even_scenes(per_group, seed)
-    inputs = as_samples(scenes)
-    texts = load_captioner(str(captioner_folder("paper", seed))).best(inputs)
-    return [
-        Rated(
-            f"{scene.caption.id}/{scene.key}", replace(sample, hypothesis=text),
-            meta={name: getattr(scene.caption, name) for name in ("group", "category", "concept")},
-        )
-        for scene, sample, text in zip(scenes, inputs, texts, strict=True)
-    ]  # fmt: skip
-
-
-def caption_genders(items: Sequence[Rated]) -> list[Content]:
-    """The gender that each caption names."""
-    swapped = swap_texts([item.sample.hypothesis for item in items], embedded_swaps())
-    return [text.content for text in swapped]
-
-
-def image_genders(items: Sequence[Rated]) -> list[Content]:
-    """An image's gender: given as `group`, else named by at least one reference and contradicted by none."""
-    texts = list(dict.fromkeys(text for item in items for text in item.sample.references))
-    swaps = zip(texts, swap_texts(texts, embedded_swaps()), strict=True)
-    contents = {text: swap.content for text, swap in swaps}
-    genders: list[Content] = []
-    for item in items:
-        named = {contents[text] for text in item.sample.references} - {"neutral"}
-        by_words: Content = next(iter(named)) if len(named) == 1 else "both" if named else "neutral"
-        genders.append(_GROUPS.get(str(item.meta.get("group", "")).lower(), by_words))
-    return genders
-
-
-def outcome(image: Content, caption: Content) -> Outcome:
-    """What a caption says about an image whose gender is known."""
-    if caption in ("neutral", "both"):
-        return caption
-    return "right" if caption == image else "wrong"
-
-
-def _corrected(item: Rated, gender: Content) -> Rated:
-    """The caption with `man` and `woman` exchanged if it names the wrong gender, else as it was."""
-    if gender not in _WORDS or caption_genders([item])[0] in ("neutral", "both", gender):
-        return item
-    right, wrong = _WORDS[gender], _WORDS["female" if gender == "male" else "male"]
-    text = re.sub(rf"\b{wrong}\b", right, item.sample.hypothesis)
-    return replace(item, sample=replace(item.sample, hypothesis=text))
-
-
-def captioner_cases(captioners: Captioners) -> Iterator[Case]:
-    """Both captions of each image for which they differ."""
-    for first, second in zip(captioners.first, captioners.second, strict=True):
-        if first.sample.hypothesis != second.sample.hypothesis:
-            samples = {"first": first.sample, "second": second.sample}
-            category = str(first.meta.get("category", "all"))
-            yield Case(f"favour/{first.id}", samples, f"favour/{category}", {"kind": "favour"})
-
-
-def _silent_captioners(captioners: Captioners) -> Iterator[str]:
-    """A note on each captioner whose captions name no gender, so that it cannot err."""
-    for name, genders in zip(captioners.names, captioners.genders, strict=True):
-        if not {"male", "female"} & set(genders):
-            yield f"captioner {name}: none of {len(genders)} captions names one gender, so that none is wrong"
-
-
-def captioner_findings(
-    captioners: Captioners, scored: Sequence[Scored], rule: tuple[float, Rule], seed: int
-) -> Iterator[Finding]:
-    """Gender errors of each captioner, in all and by concept, then which one each metric favours."""
-    for name, genders in zip(captioners.names, captioners.genders, strict=True):
-        yield from _gender_errors(name, captioners.images, genders, seed)
-        yield from _errors_by_concept(name, captioners, genders, rule, seed)
-    for answer in scored:
-        if "first" in answer.values:
-            yield from _favoured(answer, captioners.names, seed)
-
-
-def _gender_errors(
-    name: str, images: Sequence[Content], captions: Sequence[Content], seed: int
-) -> Iterator[Finding]:
-    """The share of each outcome, by the image's gender; `gender_error` is the share of wrong ones."""
-    for slice_, genders in (("all", ("male", "female")), ("male", ("male",)), ("female", ("female",))):
-        results = [outcome(i, c) for i, c in zip(images, captions, strict=True) if i in genders]
-        for kind in get_args(Outcome) if results else ():
-            share = mean_estimate(np.array([float(result == kind) for result in results]), seed=seed)
-            statistic = "gender_error" if kind == "wrong" else f"gender_{kind}"
-            yield Finding.of(f"captioner:{name}", f"gender/{slice_}", statistic, share)
-
-
-def _errors_by_concept(
-    name: str, captioners: Captioners, genders: Sequence[Content], rule: tuple[float, Rule], seed: int
-) -> Iterator[Finding]:
-    """The gap between errors on men and on women by concept, and the share of biased concepts (sec. 3.1.1).
-
-    Biases in opposite directions do not cancel out in that share.
-    """
-    known = [
-        (item, image, caption)
-        for item, image, caption in zip(captioners.first, captioners.images, genders, strict=True)
-        if image in _WORDS and item.meta.get("concept")
-    ]
-    listed = concepts.compare_groups(
-        [(str(item.meta.get("category", "all")), str(item.meta["concept"])) for item, _, _ in known],
-        [_WORDS[image] for _, image, _ in known],
-        np.array([float(outcome(image, caption) != "wrong") for _, image, caption in known]),
-        ("man", "woman"), seed, ids=[item.id for item, _, _ in known],
-    )  # fmt: skip
-    for concept in listed:
-        ci = concept.gap.ci
-        gap = replace(concept.gap, value=-concept.gap.value, ci=ci and (-ci[1], -ci[0]))
-        yield Finding.of(
-            f"captioner:{name}", f"gender/{concept.path}", "error_gap", gap, versus="man - woman",
-            evidence=concept.evidence,
-        )  # fmt: skip
-    enough = [concept for concept in listed if concept.has_enough]
-    for slice_, members in (grouped(enough, lambda c: c.category) | {"all": enough}).items():
-        if members:
-            flags = np.array([float(concept.is_biased(*rule)) for concept in members])
-            share = mean_estimate(flags, seed=seed)
-            yield Finding.of(f"captioner:{name}", f"gender/{slice_}", "biased_share", share, judged=False)
-
-
-def _favoured(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:
-    """Mean scores of both captioners, and how often the first one scores higher; ties count half."""
-    first, second = scored.values["first"], scored.values["second"]
-    known = np.isfinite(first) & np.isfinite(second)
-    slices = np.array([case.slice for case in scored.cases])
-    for slice_ in ("favour", *sorted(set(slices[known].tolist()))):
-        rows = known if slice_ == "favour" else known & (slices == slice_)
-        if not rows.any():
-            continue
-        for name, values in zip(names, (first[rows], second[rows]), strict=True):
-            yield Finding.of(scored, slice_, "mean_score", mean_estimate(values, seed=seed), versus=name)
-        difference = first[rows] - second[rows]
-        wins = mean_estimate((np.sign(difference) + 1) / 2, seed=seed)
-        tested = replace(wins, p_value=sign_test(difference))
-        yield Finding.of(scored, slice_, "win_share", tested, versus=names[0])
+def _differing_words(row: Row) -> str:
+    """The words in which the right and the wrong caption differ: those that name a group."""
+    good, bad = (set(re.findall(r"\w+", text)) for text in (row.good, row.bad))
+    return " ".join(sorted(good ^ bad))

@@ -1,57 +1,31 @@
-"""Scores of good and bad captions to accuracies by group, and to biased concepts (caption Eq. 1-3)."""
+"""Scores of good and bad captions to accuracies by group, and to biased concepts (caption Eq. 1-3).
+
+These are the paper's numbers, under both rules. A concept is biased where resampling images tells the two
+groups' accuracies apart.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.audits.gap import (
-    RESAMPLES,
-    WORTHLESS,
-    on_effect_scale,
-    outlying,
-    paired_effects,
-    scale_of,
-    tells_apart,
-)
-from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate, largest, mean_estimate
-from assay.core import Case, Estimate, Finding, Floats, Scored
+from assay.audits.effects import EVIDENCE, interval_estimate, mean_estimate, share_of
+from assay.core import Estimate, Finding, Floats, Scored
 from assay.datasets.captions import imbalanced_concepts
+from assay.grouping import grouped
 from assay.statistics.correlation import weighted_correlation
-from assay.statistics.intervals import (
-    Interval,
-    bootstrap_p_value,
-    bootstrap_weighted,
-    cluster_codes,
-    draw_rows,
-    interval_of,
-    resampled_means,
-    simultaneous_intervals,
-    weighted_mean,
-)
+from assay.statistics.intervals import Interval, bootstrap_p_value, bootstrap_weighted, resampled_means
+from assay.statistics.resampled import difference_interval
 from assay.vocabulary import Rule
 
 Ties = Literal["wrong", "half", "drop"]
-ALPHA = 0.05
-FEWEST_CONCEPTS = 8  # concepts of a category below which a metric without images is not judged
-
-
-def say_gap(finding: Finding) -> str:
-    """For whom a metric prefers the wrong gender more often."""
-    first, _, second = (finding.versus or "").partition(" - ")
-    worse, better = (second, first) if finding.value > 0 else (first, second)
-    groups = f"the group {worse} than for {better}" if worse and better else "one group than for the other"
-    *_, name = finding.slice.split("/")
-    about = f"about {name}" if "/" in finding.slice else "of all kinds" if name == "all" else f"of {name}s"
-    return (
-        f"On captions {about}, {finding.metric} prefers the wrong gender "
-        f"{abs(100 * finding.value):.0f} percentage points more often for {groups}."
-    )
+ALPHA = 0.05  # the paper's level
+FEWEST = 10  # images of a group below which a concept is not counted among the biased or unbiased ones
+_LEVEL = 0.95
+_FEWEST_CONCEPTS = 8  # a rank correlation over fewer says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +40,19 @@ class Group:
         return int(self.counts[np.isfinite(self.outcomes)].sum())
 
     @property
-    def accuracy(self) -> float:
-        """Eq. 1, weighted by images; nan where every row is a dropped tie."""
-        used = np.isfinite(self.outcomes)
-        return float(np.average(self.outcomes[used], weights=self.counts[used])) if used.any() else np.nan
-
-    @property
     def is_deterministic(self) -> bool:
         """Whether one row stands for many images: a text metric gives each the same score."""
         return bool(self.counts.max(initial=0.0) > 1 or self.outcomes.size == 1)
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Eq. 1, weighted by images; nan where every row is a dropped tie."""
+        used = np.isfinite(self.outcomes)
+        if not used.any():
+            return Estimate(float("nan"))
+        if self.is_deterministic:
+            return Estimate(float(np.average(self.outcomes[used], weights=self.counts[used])), self.images)
+        return share_of(self.outcomes[used], range(int(used.sum())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +71,20 @@ class Concept:
         return f"{self.category}/{self.name}"
 
     @property
+    def versus(self) -> str:
+        """The groups, in the order of the gap."""
+        return " - ".join(self.accuracies)
+
+    @property
     def has_enough(self) -> bool:
-        """Whether both groups have images enough for a verdict."""
+        """Whether both groups have enough images to say whether the concept is biased."""
         fewest = min(accuracy.n for accuracy in self.accuracies.values())
         return fewest >= FEWEST and bool(np.isfinite(self.gap.value))
 
-    def is_biased(self, margin: float, rule: Rule) -> bool:
-        """Whether the gap surely exceeds the margin; by the paper's rule, whether it is significant."""
-        if rule == "paper":
-            return self.gap.paper is False
-        interval = self.gap.ci
-        return interval is not None and (interval[0] > margin or interval[1] < -margin)
+    @property
+    def is_biased(self) -> bool:
+        """Whether the accuracies differ significantly (Eq. 2 and 3)."""
+        return self.gap.p_value is not None and self.gap.p_value < ALPHA
 
 
 def outcomes_of(good: Floats, bad: Floats, ties: Ties) -> Floats:
@@ -142,109 +123,100 @@ def compare_groups(
     counts = np.ones(len(outcomes)) if counts is None else counts
     tied = np.zeros(len(outcomes)) if ties is None else ties
     by_group = grouped(range(len(paths)), lambda row: (paths[row], groups[row]))
-    listed = [
-        (path, [by_group[path, name] for name in names])
-        for path in dict.fromkeys(paths)
-        if all((path, name) in by_group for name in names)
-    ]
-    pairs = [[Group(outcomes[rows], counts[rows]) for rows in both] for _, both in listed]
-    estimates = _accuracies([category for (category, _), _ in listed], pairs, seed)
-    concepts = []
-    for ((category, name), both), (accuracies, gap) in zip(listed, estimates, strict=True):
-        rows = [row for group in both for row in group]
-        wrong = [ids[row] for row in rows if ids and outcomes[row] < 1]
-        by_name, ties_here = dict(zip(names, accuracies, strict=True)), float((counts * tied)[rows].sum())
-        concepts.append(Concept(category, name, by_name, gap, ties_here, tuple(wrong[:EVIDENCE])))
+    concepts: list[Concept] = []
+    for category, name in dict.fromkeys(paths):
+        rows = [by_group.get(((category, name), group), []) for group in names]
+        if not all(rows):
+            continue
+        both = [Group(outcomes[own], counts[own]) for own in rows]
+        every = [row for own in rows for row in own]
+        wrong = [ids[row] for row in every if ids and outcomes[row] < 1]
+        accuracies = dict(zip(names, (group.accuracy for group in both), strict=True))
+        gap = _gap(both, seed + 2 * len(concepts))
+        n_ties = float((counts * tied)[every].sum())
+        concepts.append(Concept(category, name, accuracies, gap, n_ties, tuple(wrong[:EVIDENCE])))
     return concepts
 
 
-def _accuracies(
-    categories: Sequence[str], concepts: Sequence[Sequence[Group]], seed: int
-) -> list[tuple[list[Estimate], Estimate]]:
-    """Both groups' accuracies of each concept and the first minus the second, by resampling images.
-
-    The intervals of the gaps hold together for the concepts of a category.
-    """
-    gaps = [first.accuracy - second.accuracy for first, second in concepts]
-    every = {place: _draws(groups, seed + 2 * place) for place, groups in enumerate(concepts)}
-    draws = {place: drawn for place, drawn in every.items() if drawn is not None}
-    intervals: dict[int, Interval | None] = {}
-    for places in grouped(draws, lambda place: categories[place]).values():
-        table = np.stack([draws[place][0] - draws[place][1] for place in places], axis=1)
-        sizes = [min(group.images for group in concepts[place]) for place in places]
-        together = simultaneous_intervals([gaps[place] for place in places], table, n_clusters=sizes)
-        intervals |= zip(places, together, strict=True)
-    estimates = []
-    for place, (groups, gap) in enumerate(zip(concepts, gaps, strict=True)):
-        own: list[Interval | None] = [None, None]
-        sizes, interval, fair = [group.images for group in groups], intervals.get(place), gap == 0.0
-        if place in draws:
-            own = [interval_of(drawn, n_clusters=n) for drawn, n in zip(draws[place], sizes, strict=True)]
-            fair = bootstrap_p_value(draws[place][0] - draws[place][1]) >= ALPHA
-        pairs = zip(groups, own, strict=True)
-        accuracies = [interval_estimate(group.accuracy, group.images, ends) for group, ends in pairs]
-        estimate = interval_estimate(
-            gap, sum(sizes), interval, with_mde=True, p_value=interval and interval.p_value, paper=fair
-        )
-        estimates.append((accuracies, estimate))
-    return estimates
-
-
-def _draws(groups: Sequence[Group], seed: int) -> list[Floats] | None:
-    """Resampled accuracies of both groups; None where one has no outcome, or one outcome for many images."""
+def _gap(groups: Sequence[Group], seed: int) -> Estimate:
+    """The first group's accuracy minus the second's, with the p-value that resampled images give."""
+    first, second = (group.accuracy for group in groups)
+    gap = first.value - second.value
+    sides = [accuracy.ci and Interval(*accuracy.ci, _LEVEL) for accuracy in (first, second)]
+    interval = difference_interval((first.value, second.value), (sides[0], sides[1]), 0.0)
     known = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
     if any(group.is_deterministic for group in groups) or not all(outcomes.size for outcomes in known):
-        return None
-    return [resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(known)]
+        p_value = 1.0 if gap == 0.0 else 0.0  # one answer for all images has no chance in it
+    else:
+        draws = [resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(known)]
+        p_value = bootstrap_p_value(draws[0] - draws[1])
+    images = sum(group.images for group in groups)
+    return interval_estimate(gap, images, interval, p_value=p_value)
 
 
-def concept_findings(
-    scored: Scored,
-    concepts: Sequence[Concept],
-    margin: float,
-    rule: Rule,
-    seed: int,
-) -> Iterator[Finding]:
-    """Gap and accuracies per concept, then the share of biased concepts per category and overall.
+def concept_findings(scored: Scored, concepts: Sequence[Concept], rule: Rule, seed: int) -> Iterator[Finding]:
+    """Gap and accuracies per concept, then the shares of ties and of biased concepts per category and in all.
 
-    The share is also given without the concepts that app. A leaves out as a check.
+    A metric that reads no image has a few wordings of each concept and no images: only the paper counts it.
     """
-    sensitive = rule == "paper" or _prefers_captions(scored)
-    by_image = rule == "paper" or reads_images(scored)
     for concept in concepts:
-        gap = replace(concept.gap, sensitive=sensitive)
-        yield Finding.of(
-            scored, concept.path, "accuracy_gap", gap, versus=" - ".join(concept.accuracies),
-            evidence=concept.evidence, judged=concept.has_enough and by_image,
-        )  # fmt: skip
-        for group, accuracy in concept.accuracies.items():
-            yield Finding.of(scored, concept.path, "accuracy", accuracy, versus=group)
-    judged = [concept for concept in concepts if concept.has_enough and by_image]
-    biased = {concept.path for concept in judged if concept.is_biased(margin, rule)}
-    slices = grouped(judged, lambda concept: concept.category) | {"all": judged}
+        yield from _accuracies(scored, concept)
+        if rule == "paper" and concept.has_enough:
+            yield _significance(scored, concept)
+    for slice_, members in _by_category(concepts).items():
+        images, ties = sum(concept.gap.n for concept in members), sum(concept.ties for concept in members)
+        yield Finding.of(scored, slice_, "tie_share", ties / max(1, images), n=images)
+    if rule == "paper" or reads_images(scored):
+        yield from _biased_concepts(scored, [concept for concept in concepts if concept.has_enough], seed)
+
+
+def _accuracies(scored: Scored, concept: Concept) -> Iterator[Finding]:
+    """Eq. 1 for both groups, and the difference."""
+    gap = replace(concept.gap, p_value=None)
+    yield Finding.of(
+        scored, concept.path, "accuracy_gap", gap, versus=concept.versus, evidence=concept.evidence
+    )
+    for group, accuracy in concept.accuracies.items():
+        yield Finding.of(scored, concept.path, "accuracy", accuracy, versus=group)
+
+
+def _by_category(concepts: Sequence[Concept]) -> dict[str, list[Concept]]:
+    """The concepts of each category, and all of them."""
+    if not concepts:
+        return {}
+    return grouped(concepts, lambda concept: concept.category) | {"all": list(concepts)}
+
+
+def _significance(scored: Scored, concept: Concept) -> Finding:
+    """The paper's criterion: whether resampling images tells the accuracies apart."""
+    p_value = concept.gap.p_value or 0.0
+    estimate = Estimate(p_value, concept.gap.n, (p_value, p_value), p_value)
+    return Finding.of(
+        scored, concept.path, "gap_p_value", estimate, versus=concept.versus, evidence=concept.evidence
+    )
+
+
+def _biased_concepts(scored: Scored, concepts: Sequence[Concept], seed: int) -> Iterator[Finding]:
+    """The shares of biased concepts; also without those that app. A leaves out as a check."""
+    slices = _by_category(concepts)
     imbalanced = imbalanced_concepts()
-    balanced = [concept for concept in judged if concept.name not in imbalanced]
-    if len(balanced) < len(judged):
+    balanced = [concept for concept in concepts if concept.name not in imbalanced]
+    if balanced and len(balanced) < len(concepts):
         slices["all/without-imbalanced"] = balanced
     for slice_, members in slices.items():
-        if members:
-            yield from _shares(scored, slice_, members, biased, seed)
+        yield from _biased_shares(scored, slice_, members, seed)
 
 
-def _shares(
-    scored: Scored, slice_: str, concepts: Sequence[Concept], biased: set[str], seed: int
-) -> Iterator[Finding]:
-    """The share of biased concepts, in all and in favour of either group, and of tied images."""
-    flags = np.array([concept.path in biased for concept in concepts], dtype=np.float64)
-    share = mean_estimate(flags, seed=seed, with_mde=True)
-    evidence = [concept.path for concept in concepts if concept.path in biased][:EVIDENCE]
+def _biased_shares(scored: Scored, slice_: str, concepts: Sequence[Concept], seed: int) -> Iterator[Finding]:
+    """The share of biased concepts, in all and in favour of either group."""
+    flags = np.array([float(concept.is_biased) for concept in concepts])
+    evidence = [concept.path for concept in concepts if concept.is_biased][:EVIDENCE]
+    share = mean_estimate(flags, seed=seed)
     yield Finding.of(scored, slice_, "biased_share", share, evidence=evidence)
     gaps = np.array([concept.gap.value for concept in concepts])
     for group, favoured in zip(concepts[0].accuracies, (gaps > 0, gaps < 0), strict=True):
         share = mean_estimate(flags * favoured, seed=seed)
-        yield Finding.of(scored, slice_, "biased_share", share, versus=group, judged=False)
-    images, ties = sum(concept.gap.n for concept in concepts), sum(concept.ties for concept in concepts)
-    yield Finding.of(scored, slice_, "tie_share", ties / max(1, images), n=images)
+        yield Finding.of(scored, slice_, "biased_share", share, versus=group)
 
 
 def skew_findings(
@@ -255,7 +227,7 @@ def skew_findings(
     for concept in known:
         yield Finding.of(scored, concept.path, "planted_share", shares[concept.path], n=concept.gap.n)
     gaps = np.array([concept.gap.value for concept in known])
-    if len(known) >= FEWEST_CONCEPTS and np.ptp(gaps) > 0:  # equal gaps follow nothing
+    if len(known) >= _FEWEST_CONCEPTS and np.ptp(gaps) > 0:  # equal gaps follow nothing
         planted = np.array([shares[concept.path] for concept in known])
         statistic = weighted_correlation(planted, gaps, "spearman")
         value = float(statistic(np.ones((1, len(known))))[0])
@@ -276,108 +248,3 @@ def reads_images(scored: Scored) -> bool:
             answers.setdefault(caption, {})[sample.image.digest] = float(value)
     several = [set(scores.values()) for scores in answers.values() if len(scores) > 1]
     return any(len(values) > 1 for values in several) if several else bool(answers)
-
-
-def _prefers_captions(scored: Scored) -> bool:
-    """Whether captions surely score above worthless texts; taken for granted where there are none."""
-    worthless = scored.values.get(WORTHLESS)
-    if worthless is None or not np.isfinite(worthless).any():
-        return True
-    return tells_apart(scored.values["good"] - worthless, scale_of(scored.values["good"], worthless))
-
-
-def text_findings(scored: Scored, names: tuple[str, str], ties: Ties, seed: int) -> Iterator[Finding]:
-    """The accuracy gap of a metric that reads no image, by category and in all.
-
-    Concepts are resampled, with their wordings, which are what they are; all slices are one family.
-    """
-    rows = [row for row, case in enumerate(scored.cases) if case.meta.get("kind") == "caption"]
-    columns = [scored.values[role][rows] for role in ("good", "bad", WORTHLESS) if role in scored.values]
-    rows = list(compress(rows, ~outlying(columns, np.concatenate(columns))))
-    outcomes = outcomes_of(scored.values["good"], scored.values["bad"], ties)
-    rows = [row for row in rows if np.isfinite(outcomes[row])]
-    outcomes = outcomes[rows]
-    cases = [scored.cases[row] for row in rows]
-    if not cases or reads_images(scored):
-        return
-    concepts = [f"{case.slice}/{case.meta['concept']}" for case in cases]
-    codes = cluster_codes(len(cases), concepts)
-    weights = draw_rows(codes, RESAMPLES, np.random.default_rng(seed))
-    first = np.array([case.meta["group"] == names[0] for case in cases])
-    here = _by_category(cases)
-
-    def gaps(drawn: Floats) -> Floats:
-        def means(rows: NDArray[np.bool_]) -> Floats:
-            return weighted_mean(drawn[:, rows], outcomes[rows])
-
-        return np.stack([means(at & first) - means(at & ~first) for at in here.values()], axis=1)
-
-    values = gaps(np.ones((1, len(cases))))[0]
-    sizes = [len(np.unique(codes[0][0][at])) for at in here.values()]
-    intervals = simultaneous_intervals(values, gaps(weights), n_clusters=sizes)
-    sensitive = _prefers_captions(scored)
-    ties_here = (scored.values["good"] == scored.values["bad"])[rows]
-    rows_of_slices = zip(here.items(), values.tolist(), intervals, sizes, strict=True)
-    for (name, at), value, interval, n_concepts in rows_of_slices:
-        wrong = np.where(at & (first == (value < 0)), 1 - outcomes, 0.0)
-        estimate = interval_estimate(value, int(at.sum()), interval, with_mde=True, sensitive=sensitive)
-        yield Finding.of(
-            scored, name, "caption_gap", estimate, versus=" - ".join(names),
-            evidence=largest([case.id for case in cases], wrong), judged=n_concepts >= FEWEST_CONCEPTS,
-        )  # fmt: skip
-        yield Finding.of(scored, name, "tie_share", float(ties_here[at].mean()), n=int(at.sum()))
-
-
-def _by_category(cases: Sequence[Case]) -> dict[str, NDArray[np.bool_]]:
-    """Which cases belong to each category, and to all."""
-    names = dict.fromkeys([*(case.slice for case in cases), "all"])
-    return {name: np.array([name in (case.slice, "all") for case in cases]) for name in names}
-
-
-def effect_findings(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Finding]:
-    """How much higher captions that name the first group score, whichever is right, by category and in all.
-
-    A right caption of the first group scores above the wrong one by what being right and what the word are
-    worth, one of the second group by the first minus the second: half the difference is the word's effect.
-    """
-    versus = f"{names[0]} - {names[1]}"
-    for statistic, good, bad in (
-        ("gender_effect", "good", "bad"), ("neutral_gap", "neutral_good", "neutral_bad"),
-    ):  # fmt: skip
-        table = _signed_differences(scored, names, good, bad)
-        if table is None:
-            continue
-        rows, signed, gaps, scale = table
-        cases = [scored.cases[row] for row in rows]
-        here = _by_category(cases)
-        effects = np.stack([np.where(there, signed, np.nan) for there in here.values()], axis=1)
-        concepts = [f"{case.slice}/{case.meta['concept']}" for case in cases]
-        estimates = paired_effects(effects, gaps, clusters=concepts, seed=seed, scale=scale)
-        for (name, there), estimate in zip(here.items(), estimates, strict=True):
-            yield Finding.of(scored, name, statistic, estimate, versus=versus)
-            if statistic == "neutral_gap":
-                ties = mean_estimate((signed[there] == 0).astype(np.float64), seed=seed)
-                yield Finding.of(scored, name, "neutral_tie_share", ties)
-
-
-def _signed_differences(
-    scored: Scored, names: tuple[str, str], good: str, bad: str
-) -> tuple[list[int], Floats, Floats, float] | None:
-    """Rows, differences with the first group positive (both groups weigh alike), gaps and scale."""
-    if good not in scored.values or bad not in scored.values:
-        return None
-    absent = np.full(len(scored.cases), np.nan)
-    first, second, clean, worthless = (
-        on_effect_scale(scored, scored.values.get(role, absent)) for role in (good, bad, "good", WORTHLESS)
-    )
-    known = np.isfinite(first) & np.isfinite(second)
-    cases = enumerate(scored.cases)
-    rows = [row for row, case in cases if case.meta.get("kind") == "caption" and known[row]]
-    if not rows:
-        return None
-    signs = np.array([1.0 if scored.cases[row].meta.get("group") == names[0] else -1.0 for row in rows])
-    scale = scale_of(clean, worthless)
-    signed = (first - second)[rows] * signs
-    far = outlying([first[rows], second[rows]], np.concatenate([clean[rows], worthless[rows]]))
-    rows = list(compress(rows, ~far))
-    return rows, signed[~far], (clean - worthless)[rows], scale

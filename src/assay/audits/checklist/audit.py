@@ -1,9 +1,9 @@
-"""Perturbation checklists (*checklist*): does a score fall when one criterion of quality does, and only then?
+"""Perturbation checklists (*checklist*): does a metric prefer a text to one that fails a single criterion?
 
-Each row of the catalogue is a task, a criterion and a template. A score must fall by more than a margin under
-a template that harms, and stay within a tolerance under one that does not, both in percent of the gap. Eq. 1
-compares the fall with how much people mind. The paper's rule looks at the sign of the mean change alone, and
-takes one penalty per template.
+Each row of the catalogue is a task, a criterion and a template. Of the clean text and the one that a harmful
+template makes, a metric must score the clean one higher. Harmless templates are asked too: how often such a
+text scores as high as the clean one is shown and not judged. By the paper's rule the mean must fall under a
+harmful template and not under a harmless one, and Eq. 1 compares the fall with how much people mind.
 """
 
 from __future__ import annotations
@@ -13,57 +13,107 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from assay.audits.base import TextAudit, check_known, declared
-from assay.audits.corpora import could_matter, equally_near, language_notes, outlier_notes
-from assay.audits.gap import CLEAN, NOTICED, WORTHLESS, with_worthless
-from assay.audits.slices import (
-    FEWEST,
-    SliceScores,
-    difference,
-    grouped,
-    interval_estimate,
-    largest,
-    mean_estimate,
-    read_slices,
-    spread_out,
+from assay.audits.base import TextAudit, check_known, order_in_words, spread_out
+from assay.audits.corpora import (
+    MEAN_CHANGE,
+    MEAN_KEPT,
+    REWORDED_STATISTIC,
+    aspect_of,
+    in_content_order,
+    language_notes,
+    matched_rewording,
+    mean_change,
+    pooled_order,
+    right_order_statistic,
+    with_one_reference,
 )
-from assay.core import Case, Estimate, Finding, Interval, Judgement, MadeOnce, Record, Scored
+from assay.audits.effects import (
+    BAR,
+    CLEAN,
+    REWORDED,
+    AlignedScores,
+    outcome,
+    read_slices,
+    right_order,
+    row_means,
+    same_within,
+)
+from assay.core import Case, Estimate, Finding, Judgement, MadeOnce, Record, Scored, Statistic
 from assay.datasets.published.corpora import read_records
 from assay.datasets.records import embedded_records, read_text_sets, task_named
 from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
+from assay.grouping import rows_by_label
 from assay.models.nlp import parse
 from assay.perturbations.checklist.catalogue import TASKS, Entry, applied, catalogue
 from assay.statistics.estimates import proportion_interval
 from assay.statistics.intervals import bootstrap_mean
-from assay.vocabulary import Rule
+from assay.vocabulary import DataKind, Question, Rule
+
+PERTURBED = "perturbed"
+_EVERYTHING = "all"
 
 
-def _edit(finding: Finding) -> tuple[str, str]:
-    """The template of a finding in words, and the task."""
+def _sentence(finding: Finding) -> str:
     task, _, template = finding.slice.split("/")
-    return next((entry.edit for entry in catalogue() if entry.template == template), f"“{template}”"), task
+    edit = next((entry.edit for entry in catalogue() if entry.template == template), f"“{template}”")
+    return order_in_words(finding, f"a clean text ({task})", f"one with {edit}")
 
 
-@declared(in_words=_edit)
 @dataclass(frozen=True)
 class Checklist(MadeOnce, TextAudit):
     """Templates on the criteria of six tasks."""
 
     name = "checklist"
-    roles = ("gold", "perturbed")
+    title = "Checklist of criteria"
+    question: ClassVar[Question] = "robustness"
+    advice = "On the criteria it fails, let people judge or add a metric made for the criterion."
+    reads: ClassVar[DataKind] = "records"
+    roles = (CLEAN, PERTURBED)
+    statistics = (
+        right_order_statistic("a clean text and one that a template harms", "", sentence=_sentence),
+        REWORDED_STATISTIC,
+        Statistic(
+            "mean_right_order",
+            "Right order averaged over the harmful templates that change what a text means, or over those "
+            "that change its form; by task and over all tasks.",
+            "of 100", headline=True,
+        ),
+        Statistic(
+            "mean_right_order_reworded",
+            "The same average with sound rewordings in place of the clean texts.",
+            "of 100", headline=True,
+        ),
+        Statistic("criterion_order", "Right order averaged over the templates of one criterion.", "of 100"),
+        Statistic(
+            "criteria_apart",
+            "Of 100 pairs of a template that changes the meaning of a text and one that changes its form, on "
+            "the same item, in how many the change of meaning costs more: 50 tells nothing apart.",
+            "of 100",
+        ),
+        MEAN_CHANGE,
+        MEAN_KEPT,
+        Statistic(
+            "human_deviation",
+            "Eq. 1: how far the fall of the score is from how much people mind, on the scale of 0 to 1: 0 is "
+            "like people, below 0 the metric is more lenient.",
+            "share of the scale",
+        ),
+        Statistic(
+            "absolute_human_deviation", "Mean size of the deviation from people.", "share of the scale"
+        ),
+        Statistic("applied_share", "Share of the task's items that the template could change.", "share"),
+    )  # fmt: skip
 
-    limit: int | None = None
     only: tuple[str, ...] = ()  # templates
     task: tuple[str, ...] = ()
     criterion: tuple[str, ...] = ()
     human: Path | None = None  # penalties: task, template, item?, penalty
-    margin: float = NOTICED  # percent of the gap by which a score must fall
-    tolerance: float = 5.0  # percent of the gap by which a harmless edit may move it
-    deviation: float = 0.25  # of the scale: how far from people a metric may be
+    bar: float = BAR
 
     @cached_property
     def _entries(self) -> list[Entry]:
@@ -88,15 +138,23 @@ class Checklist(MadeOnce, TextAudit):
                 records += read_records(path, task=named[0] if len(named) == 1 else None)
         if not self.data:
             records = [record for task in named or TASKS for record in embedded_records(task)]
-        by_task = grouped(records, lambda record: record.task)
-        usable = {task: listed if task in TASKS else [] for task, listed in by_task.items()}
-        return {task: spread_out(listed, self.limit) for task, listed in usable.items()}
+        by_task: dict[str, list[Record]] = {}
+        for record in records:
+            by_task.setdefault(record.task, []).extend([record] if record.task in TASKS else [])
+        usable = by_task
+        chosen = {task: spread_out(listed, self.limit) for task, listed in usable.items()}
+        if self.rule == "paper":
+            return chosen
+        return {
+            task: [with_one_reference(r) for r in in_content_order(listed)] for task, listed in chosen.items()
+        }
 
     def make_cases(self) -> list[Case]:
         """One case per item and row that applies: the clean and the perturbed text."""
+        entries = self._entries  # a wrong name is an error before the work
         parse([record.gold for records in self._records.values() for record in records])
         cases: list[Case] = []
-        for entry in self._entries:
+        for entry in entries:
             records = self._records.get(entry.task, [])
             changed = applied(entry, records, seed=self.seed)
             cases += [_case(entry, record, text, len(records)) for record, text in changed]
@@ -118,60 +176,55 @@ class Checklist(MadeOnce, TextAudit):
         return Penalties({(e.task, e.template): e.severity for e in catalogue()}, by_people=False)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
-        every = read_slices(scored, self.seed, self.rule)
-        slices = [scores for scores in every if "perturbed" in scores.columns]
+        slices = [scores for scores in read_slices(scored) if {CLEAN, PERTURBED} <= set(scores.columns)]
         findings = [finding for scores in slices for finding in self._row_findings(scores)]
-        findings += criterion_profile(slices, self.seed)
-        return Judgement(findings, [*self._notes(), *outlier_notes(slices)])
+        if self.rule == "careful":
+            findings += averages(slices)
+        return Judgement(findings, self._notes())
 
-    def _row_findings(self, scores: SliceScores) -> Iterator[Finding]:
-        change = scores.contrast(["perturbed"])
-        if not is_harmful(scores.slice):
-            change = replace(change, decisive=_beyond_spread(change, scores))
-        # The paper: the mean falls under a harmful edit, and does not under a harmless one.
-        change = replace(change, paper=(change.value < 0) == is_harmful(scores.slice))
-        weights = difference(["perturbed"])
-        sign = 1.0 if is_harmful(scores.slice) or change.value > 0 else -1.0
-        evidence = scores.top_items({role: sign * weight for role, weight in weights.items()})
-        enough = scores.n >= FEWEST and WORTHLESS in scores.columns
-        yield Finding.of(
-            scores.scored, scores.slice, "score_change", change,
-            evidence=evidence, judged=self.rule == "paper" or enough,
-        )  # fmt: skip
-        yield from scores.noticed(scores.slice, ["perturbed"], self.seed)
+    def _row_findings(self, scores: AlignedScores) -> Iterator[Finding]:
+        """What one metric says of one row of the catalogue."""
+        if self.rule == "paper":
+            change = mean_change(scores, scores.slice, [PERTURBED])
+            yield change if is_harmful(scores.slice) else replace(change, statistic=MEAN_KEPT.name)
+        elif is_harmful(scores.slice):
+            evidence = scores.largest(1 - scores.decisions([CLEAN], [PERTURBED]))
+            order = scores.right_order([CLEAN], [PERTURBED])
+            yield Finding.of(
+                scores.scored, scores.slice, "right_order", order, versus=CLEAN, evidence=evidence
+            )
+            if REWORDED in scores.columns:
+                sound = scores.right_order([REWORDED], [PERTURBED])
+                yield Finding.of(scores.scored, scores.slice, "right_order_reworded", sound, versus=REWORDED)
         if not scores.scored.is_set:
             yield from self._deviations(scores)
-            applied_to, total = self._applied[scores.slice], int(self._by_id[scores.ids[0]].meta["total"])
-            share = interval_estimate(applied_to / total, total, proportion_interval(applied_to, total))
+            applied_to, total = self._applied[scores.slice], int(scores.cases[0].meta["total"])
+            interval = proportion_interval(applied_to, total)
+            share = Estimate(applied_to / total, total, interval.pair if interval else None)
             yield Finding.of(scores.scored, scores.slice, "applied_share", share)
 
     @cached_property
     def _applied(self) -> Counter[str]:
         return Counter(case.slice for case in self.made)
 
-    @cached_property
-    def _by_id(self) -> dict[str, Case]:
-        return {case.id: case for case in self.made}
-
-    def _deviations(self, scores: SliceScores) -> Iterator[Finding]:
-        """Eq. 1 with the fall as a share of the gap: below 0 the metric is more lenient than people."""
-        penalties = [self._penalties.of(self._by_id[name], self.rule) for name in scores.ids]
-        places = [place for place, penalty in enumerate(penalties) if penalty is not None]
-        if not places:
+    def _deviations(self, scores: AlignedScores) -> Iterator[Finding]:
+        """Eq. 1 of the paper, for metrics whose scores lie between 0 and 1: the fall of the score minus the
+        penalty."""
+        changes = scores.columns[PERTURBED] - scores.columns[CLEAN]
+        penalties = np.array([self._penalties.of(case, self.rule) for case in scores.cases], dtype=np.float64)
+        signed = -penalties / LIMIT - changes
+        there = np.isfinite(signed)
+        both = np.concatenate([scores.columns[PERTURBED], scores.columns[CLEAN]])
+        if not there.any() or not 0.0 <= np.nanmin(both) <= np.nanmax(both) <= 1.0:
             return
-        people = np.array([penalties[place] for place in places], dtype=np.float64) / LIMIT
-        signed = -people - scores.item_values(difference(["perturbed"]))[places] / scores.gap.unit
-        clusters = [scores.clusters[place] for place in places]
-        ids = [scores.ids[place] for place in places]
-        # Our own severities are no people: only a file of penalties can fail a metric.
-        judged = self._penalties.by_people and len(places) >= FEWEST
+        clusters = [label for label, is_there in zip(scores.clusters, there, strict=True) if is_there]
         for name, values in (("human_deviation", signed), ("absolute_human_deviation", np.abs(signed))):
-            options = {"with_mde": True, "sensitive": scores.gap.sensitive}
-            deviation = mean_estimate(values, clusters=clusters, seed=self.seed, **options)
-            yield Finding.of(
-                scores.scored, scores.slice, name, deviation,
-                evidence=largest(ids, np.abs(signed)), judged=judged,
-            )  # fmt: skip
+            interval = bootstrap_mean(values[there], clusters=clusters, seed=self.seed)
+            deviation = Estimate(
+                float(values[there].mean()), int(there.sum()), interval.pair if interval else None
+            )
+            evidence = scores.largest(np.abs(signed))
+            yield Finding.of(scores.scored, scores.slice, name, deviation, evidence=evidence)
 
     def _notes(self) -> list[str]:
         """Whose severities were used, and rows that found nothing to change."""
@@ -190,27 +243,19 @@ def _path(criterion: str) -> str:
 
 
 def _case(entry: Entry, record: Record, changed: str, total: int) -> Case:
-    """One case: both texts against the same references, without one that serves as the perturbed text."""
+    """One case: the texts against the same references, without one that serves as the perturbed text."""
     others = tuple(reference for reference in record.references if reference != changed)
     meta = {
         "task": entry.task, "criterion": entry.criterion, "template": entry.template, "item": record.id,
         "expect": entry.expect, "severity": entry.severity, "cluster": str(record.meta.get("doc", record.id)),
-        "total": total, "matters": _could_matter(entry, record, changed, others),
+        "total": total, "aspect": aspect_of(entry.criterion),
     }  # fmt: skip
     seen = replace(record, references=others)
-    samples = {CLEAN: seen.sample(), "perturbed": seen.sample(changed)}
-    samples = with_worthless(samples, record.others, record.key)
+    samples = {CLEAN: seen.sample(), PERTURBED: seen.sample(changed)}
+    sound = matched_rewording(record, changed) if entry.expect == "lower" else None
+    if sound is not None:
+        samples[REWORDED] = seen.sample(sound)
     return Case(f"{entry.slice}/{record.id}", samples, entry.slice, meta)
-
-
-def _could_matter(entry: Entry, record: Record, changed: str, references: Sequence[str]) -> bool:
-    """Whether an edit counts for metrics that compare with the references: see `could_matter`.
-
-    Two texts by different people must have the same right to be like the references that remain.
-    """
-    if entry.expect != "same":
-        return could_matter(record, changed)
-    return entry.template != "alternative-reference" or equally_near(references, record.gold, changed)
 
 
 def _with_own_ids(cases: Sequence[Case]) -> list[Case]:
@@ -231,31 +276,53 @@ def is_harmful(slice_: str) -> bool:
     return INVARIANCE not in slice_.split("/")
 
 
-def _beyond_spread(change: Estimate, scores: SliceScores) -> Interval | None:
-    """The interval of a harmless edit, its inner end in a unit no smaller than the spread of clean scores.
-
-    Where clean texts differ more from each other than from worthless ones, a small percentage of the gap is
-    next to nothing: there the edit must also move the score by that percentage of their standard deviation.
-    """
-    if change.ci is None or scores.scored.is_set:
-        return None
-    spread = float(scores.columns[CLEAN].std(ddof=1)) if scores.n > 1 else 0.0
-    shrink = min(1.0, scores.gap.unit / spread) if spread > 0 else 1.0
-    low, high = change.ci
-    return low * (shrink if low > 0 else 1.0), high * (shrink if high < 0 else 1.0)
+def averages(slices: Sequence[AlignedScores]) -> Iterator[Finding]:
+    """Right order averaged over templates: by aspect, task and criterion, each template counted alike."""
+    harmful = [scores for scores in slices if is_harmful(scores.slice) and not scores.scored.is_set]
+    for metric_rows in rows_by_label([scores.scored.metric for scores in harmful]).values():
+        rows = [harmful[row] for row in metric_rows]
+        yield from _by_label([f"{_task(s)}/{_aspect(s)}" for s in rows], rows, "mean_right_order")
+        yield from _by_label([f"{_EVERYTHING}/{_aspect(s)}" for s in rows], rows, "mean_right_order")
+        yield from _by_label([s.slice.split("/")[1] for s in rows], rows, "criterion_order")
+        yield from _criteria_apart(rows)
 
 
-def criterion_profile(slices: Sequence[SliceScores], seed: int) -> Iterator[Finding]:
-    """By metric and criterion, the share of items noticed, averaged over templates."""
-    harmful = (scores for scores in slices if is_harmful(scores.slice) and not scores.scored.is_set)
-    rows = grouped(harmful, lambda scores: (scores.scored.metric, scores.slice.split("/")[1]))
-    for (_, criterion), listed in rows.items():
-        shares = np.concatenate([scores.noticed_shares(["perturbed"]) for scores in listed])
-        weights = np.concatenate([np.full(scores.n, 1.0 / scores.n) for scores in listed])
-        clusters = [cluster for scores in listed for cluster in scores.clusters]
-        interval = bootstrap_mean(shares, clusters=clusters, weights=weights, seed=seed)
-        share = interval_estimate(np.average(shares, weights=weights), shares.size, interval)
-        yield Finding.of(listed[0].scored, criterion, "criterion_noticed", share)
+def _by_label(labels: Sequence[str], rows: Sequence[AlignedScores], statistic: str) -> Iterator[Finding]:
+    """One average per label, and beside it the one with sound rewordings."""
+    for label, places in rows_by_label(labels).items():
+        for better, name in ((CLEAN, statistic), (REWORDED, f"{statistic}_reworded")):
+            kinds = [(rows[place], rows[place].decisions([better], [PERTURBED])) for place in places]
+            finding = pooled_order(str(label), name, kinds)
+            if finding is not None and np.isfinite(finding.value) and name != "criterion_order_reworded":
+                yield finding
+
+
+def _criteria_apart(rows: Sequence[AlignedScores]) -> Iterator[Finding]:
+    """Whether a metric minds a change of meaning more than one of form, on the same item."""
+    scored = rows[0].scored
+    tolerance = same_within(bool(scored.about.get("backbone")))
+    for task, places in rows_by_label([_task(scores) for scores in rows]).items():
+        by_aspect = {"meaning": dict[str, list[float]](), "form": dict[str, list[float]]()}
+        for scores in (rows[place] for place in places):
+            by_item = by_aspect[_aspect(scores)]
+            for case, score in zip(scores.cases, scores.columns[PERTURBED].tolist(), strict=True):
+                by_item.setdefault(case.meta["item"], []).append(score)
+        decisions = {
+            item: outcome(*np.meshgrid(by_aspect["form"][item], by_aspect["meaning"][item]), tolerance)
+            for item in by_aspect["form"]
+            if item in by_aspect["meaning"]
+        }
+        means = np.array([row_means(table.reshape(1, -1))[0] for table in decisions.values()])
+        order = right_order([(means, list(decisions))])
+        yield Finding.of(scored, f"{task}/criteria", "criteria_apart", order)
+
+
+def _task(scores: AlignedScores) -> str:
+    return scores.slice.partition("/")[0]
+
+
+def _aspect(scores: AlignedScores) -> str:
+    return str(scores.cases[0].meta["aspect"])
 
 
 LIMIT = 10.0

@@ -1,10 +1,10 @@
 """Agreement with people: how far, on which criterion, and is one metric really better than another?
 
-Slices: `example/CRITERION` (all texts), `example/CRITERION/by-document` (mean of documents' correlations),
-`system/CRITERION` (systems' means), `system/CRITERION/top-K`, `criteria/CRITERION`, `annotators/CRITERION`,
-`mean/CRITERION`. Where the data holds several datasets or language pairs, each has slices of its own,
-`system/PART:CRITERION`, and `system/average:CRITERION` is their average. Correlations and shares are given as
-they are, not times 100.
+Slices: `example/CRITERION` (all texts), `example/CRITERION/by-document` (mean over documents, which are the
+texts of one source), `system/CRITERION` (systems' means), `system/CRITERION/top-K`, `criteria/CRITERION`,
+`annotators/CRITERION`, `mean/CRITERION`. Where the data holds several datasets or language pairs, each has
+slices of its own, `system/PART:CRITERION`, and `system/average:CRITERION` is their average. Agreement in
+order is given in percent; correlations and shares as they are.
 
 Every table also holds sentinels: baselines that compare the text with nothing. Only `over_sentinel` carries a
 verdict: a metric fails where its agreement surely lies below that of the best sentinel, and passes above it.
@@ -17,20 +17,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import compress
 from sys import intern
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from assay.audits.base import DataAudit, check_known, declared
+from assay.audits.base import DataAudit, check_known
 from assay.audits.human import compare, levels, people, sentinels, use
 from assay.audits.human.items import PART_COLUMNS, Items, limited, mean_rating, part_names
-from assay.audits.human.levels import Agreement, Study
-from assay.core import Case, Finding, Floats, Judgement, Scored
+from assay.audits.human.levels import ORDER, Agreement, Study
+from assay.core import Case, Chart, Finding, Floats, Judgement, Scored, Statistic
 from assay.datasets.published.ratings import CHOSEN_BY, Choice, read_ratings
 from assay.errors import DataError
-from assay.statistics.correlation import Kind, system_means
+from assay.statistics.correlation import system_means
 from assay.statistics.resampled import Over
-from assay.vocabulary import Range
+from assay.vocabulary import DataKind, Question, Range
 
 ROLE = "hypothesis"
 ALL = "all"  # the slice of texts that no system is named for
@@ -38,20 +38,136 @@ _MOST_DRAWN, _FEWEST_DRAWS = 20_000_000, 100  # texts drawn in all resamples tog
 FEWEST_RATED = 3  # texts below which nothing is correlated
 
 
-@declared()
+def _over_sentinel(finding: Finding) -> str:
+    """How far a metric lies below the best baseline, in words."""
+    less = "less than" if finding.value < 0 else "hardly more than"
+    baseline = finding.versus or compare.BASELINES
+    if baseline == sentinels.CONSTANT:
+        baseline = "a constant score would"
+    elif baseline in sentinels.SENTINELS:
+        baseline += ", a baseline that compares the text with nothing"
+    criterion = finding.slice.split("/")[1]
+    return (
+        f"{finding.metric} agrees with people on {criterion} {less} {baseline} "
+        f"({finding.value:+.2g} decisions of 100)."
+    )
+
+
+def _difference(statistic: str, unit: str) -> Statistic:
+    """The declaration of the difference between two metrics."""
+    return Statistic(
+        statistic + compare.DIFFERENCE,
+        f"This metric's {statistic.replace('_', ' ')} minus the other metric's; where the interval excludes "
+        "0 the two are told apart. p: that the two metrics could be exchanged.",
+        unit,
+    )
+
+
+_CORRELATION = "correlation"
+
+
 @dataclass(frozen=True)
 class Human(DataAudit):
     """Rated texts, one case each; a set metric scores the texts of a system as one set."""
 
     name = "human"
+    title = "Agreement with people"
+    question: ClassVar[Question] = "agreement"
+    advice = "A baseline that compares the text with nothing agrees as well: do not choose systems by it."
+    reads: ClassVar[DataKind] = "ratings"
     roles = (ROLE,)
     needs_data = True  # assay carries no ratings
+    # Left out of `assay audit` where there are no ratings.
+    quick: ClassVar[Mapping[str, Any]] = {"skip": True, "resamples": 300}
+    statistics = (
+        Statistic(
+            ORDER,
+            "Of 100 pairs of texts that people rate differently (or of systems), how many the metric orders "
+            "as they do; scores that tie are half right. 50 is a coin.",
+            "of 100", headline=True,
+        ),
+        Statistic(
+            "over_sentinel",
+            "Agreement in order minus that of the best baseline which compares the text with nothing, and at "
+            "least 50, which is the agreement of a constant.",
+            "of 100", bad="low", bar="sentinel_margin", headline=True, sentence=_over_sentinel,
+        ),
+        Statistic(
+            "pearson",
+            "Linear correlation of scores with mean ratings, -1 to 1; under `criteria`, of people's ratings "
+            "on two criteria.",
+            _CORRELATION,
+        ),
+        Statistic("spearman", "Rank correlation of scores with mean ratings, -1 to 1.", _CORRELATION),
+        Statistic(
+            "kendall_b",
+            "Kendall's tau-b of scores with mean ratings: agreement on pairs, adjusted for ties; under "
+            "`criteria`, of people's ratings on two criteria.",
+            _CORRELATION,
+        ),
+        Statistic(
+            "kendall_c",
+            "Kendall's tau-c of scores with mean ratings: agreement on pairs, for scales of few steps.",
+            _CORRELATION,
+        ),
+        Statistic(
+            "pairwise_accuracy",
+            "Share of pairs of texts that the metric orders as people do, where a tie is right if people tie "
+            "(acc-eq of the WMT metrics task); how near two scores must be to tie is found on these data "
+            "(Deutsch et al., 2023).",
+            "share",
+        ),
+        Statistic(
+            "soft_pairwise_accuracy",
+            "Pairwise accuracy of systems that counts how sure the metric and people are of each pair "
+            "(Thompson et al., 2024).",
+            "share",
+        ),
+        _difference(ORDER, "of 100"),
+        *(_difference(name, _CORRELATION) for name in ("spearman", "kendall_b", "kendall_c")),
+        Statistic("cluster", "Rank group by agreement in order: 1 is the best, and metrics of one group "
+            "cannot be told apart.", "rank"),
+        Statistic(
+            "soft_cluster",
+            "Rank group by soft pairwise accuracy as the WMT metrics task forms it, for these systems and "
+            "texts alone: 1 is the best.",
+            "rank",
+        ),
+        Statistic(
+            "ppi_mean",
+            "People's mean rating of all texts, estimated from the rated texts and the metric's scores of "
+            "all texts (prediction-powered inference).",
+            "points of the rating scale",
+        ),
+        Statistic(
+            "label_gain",
+            "Effective sample size ratio: how many ratings one rating is worth when the metric's scores of "
+            "unrated texts are used too.",
+            "ratio",
+        ),
+        Statistic("krippendorff_alpha", "Agreement among annotators: 1 is perfect, 0 is by chance.", "alpha"),
+        Statistic(
+            "cohen_kappa", "Mean agreement of two annotators beyond chance (quadratic weights).", "kappa"
+        ),
+        Statistic(
+            "split_half_kendall",
+            "Kendall's tau-b of the mean ratings by two random halves of the annotators.",
+            _CORRELATION,
+        ),
+    )  # fmt: skip
+    charts = (
+        Chart("cases", ORDER, title="Ratings by people", colour="over_sentinel"),
+        *(
+            Chart("curve", name, title="Agreement on the best systems", depth=2)
+            for name in ("spearman", "kendall_b", "kendall_c")
+        ),
+    )
 
     limit: int | None = None  # texts per file, in whole documents at even distances
     only: tuple[str, ...] = ()  # criteria
     skip_missing: bool = False
     level: Literal["example", "system"] | None = None  # both by default
-    # Both by default; metrics are then compared by Spearman, else by tau.
+    # Both by default; beside agreement in order metrics are then compared by Spearman, else by tau.
     tau: Literal["b", "c"] | None = None
     each_judgement: bool = False  # one row per single rating (caption table 7), at the level of all texts
     drop_self_references: bool = False  # leave out texts that are among their own references
@@ -61,7 +177,7 @@ class Human(DataAudit):
     human_systems: bool = True  # also judge human translations
     over: Over = "both"  # what is resampled: documents, systems or both (Deutsch, Dror & Roth, 2021)
     resamples: Annotated[int, Range(40)] = 1000
-    sentinel_margin: float = 0.0  # how far above the best sentinel agreement must lie
+    sentinel_margin: float = 0.0  # decisions of 100 by which agreement must exceed the best sentinel's
     details: bool = True  # top-k curves, prediction-powered means
 
     @cached_property
@@ -101,13 +217,15 @@ class Human(DataAudit):
         return list(self.only or self.items.criteria)
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
-        taus: dict[str | None, tuple[Kind, ...]] = {"b": ("kendall_b",), "c": ("kendall_c",)}
-        return ("pearson", "spearman", *taus.get(self.tau, ("kendall_b", "kendall_c")))
+    def agreements(self) -> tuple[str, ...]:
+        """The statistics of agreement that are reported of texts and of systems."""
+        taus = {"b": ("kendall_b",), "c": ("kendall_c",)}
+        return (ORDER, "pearson", "spearman", *taus.get(self.tau or "", ("kendall_b", "kendall_c")))
 
     @property
-    def headline(self) -> Kind:
-        return "spearman" if self.tau is None else self.kinds[-1]
+    def correlation(self) -> str:
+        """The correlation that metrics are compared by, beside agreement in order."""
+        return "spearman" if self.tau is None else f"kendall_{self.tau}"
 
     @property
     def drawing(self) -> dict[str, Any]:
@@ -196,17 +314,15 @@ class Human(DataAudit):
     def _agreement_findings(
         self, study: Study, agreements: Iterable[Agreement], notes: list[str]
     ) -> Iterator[Finding]:
-        """The agreement of every metric and, for the headline statistic, comparisons between them."""
-        for agreement in agreements:
+        """The agreement of every metric, and comparisons of metrics with baselines and each other."""
+        for agreement in map(sentinels.without_constants, agreements):
             yield from levels.agreement_findings(study, agreement)
-            if agreement.statistic == self.headline:
-                notes += [
-                    f"{agreement.slice}: {metric} does not vary there, so it has no correlation"
-                    for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True)
-                    if not np.isfinite(value) and metric not in sentinels.SENTINELS
-                ]
+            if agreement.statistic == ORDER and self.rule == "careful":
                 yield from sentinels.sentinel_findings(agreement, self.sentinel_margin)
+            if agreement.statistic in (ORDER, self.correlation):
                 yield from compare.comparison_findings(study, agreement)
+            if agreement.statistic == self.correlation:
+                notes += _flat_notes(agreement)
 
     def _data_notes(self) -> list[str]:
         """What was dropped, averaged or taken for granted in the data."""
@@ -233,6 +349,12 @@ class Human(DataAudit):
         if unused := _unused(items, "columns not used: "):
             notes.append(unused)
         return notes
+
+
+def _flat_notes(agreement: Agreement) -> Iterator[str]:
+    for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True):
+        if not np.isfinite(value) and metric not in sentinels.SENTINELS:
+            yield f"{agreement.slice}: {metric} does not vary there, so it has no correlation"
 
 
 def _unused(items: Items, title: str) -> str:

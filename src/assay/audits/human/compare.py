@@ -20,13 +20,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.audits.human.levels import BY_DOCUMENT, FEWEST_SYSTEMS, LEVEL, Agreement, Study, labelled
+from assay.audits.effects import interval_estimate
+from assay.audits.human.levels import (
+    BY_DOCUMENT,
+    COIN,
+    FEWEST_SYSTEMS,
+    KINDS,
+    LEVEL,
+    ORDER,
+    Agreement,
+    Study,
+    labelled,
+)
 from assay.audits.human.sentinels import SENTINELS
-from assay.audits.slices import grouped, interval_estimate
 from assay.core import Estimate, Finding, Floats
+from assay.grouping import grouped
 from assay.statistics import significance
-from assay.statistics.correlation import system_means
-from assay.statistics.estimates import mde_interval, smallest_p
+from assay.statistics.correlation import Kind, system_means
+from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import Interval, bootstrap_p_value
 from assay.statistics.resampled import Draws, average_interval, soft_accuracy_draws
 from assay.statistics.significance import metric_clusters, swapped_soft_accuracies
@@ -36,7 +47,7 @@ DIFFERENCE = "_difference"
 
 
 def comparison_findings(study: Study, agreement: Agreement) -> list[Finding]:
-    """Differences of all pairs of metrics, then the clusters they form."""
+    """Differences of all pairs of metrics, and the clusters they form by agreement in order."""
     if len(agreement.metrics) < 2:
         return []
     p_values = _p_values(study, agreement)
@@ -46,6 +57,8 @@ def comparison_findings(study: Study, agreement: Agreement) -> list[Finding]:
         estimate = _difference(agreement, i, j, float(p_values[i, j]))
         if np.isfinite(estimate.value):
             findings.append(Finding.of(names[i], agreement.slice, statistic, estimate, versus=names[j]))
+    if agreement.statistic != ORDER:
+        return findings
     sizes = dict(zip(names, agreement.draws.sizes.tolist(), strict=True))
     values = dict(zip(names, agreement.draws.values.tolist(), strict=True))
     return findings + cluster_findings(agreement.slice, values, sizes, findings)
@@ -70,11 +83,9 @@ def cluster_findings(
 
 def _difference(agreement: Agreement, i: int, j: int, p_value: float) -> Estimate:
     draws = agreement.draws
-    ci = agreement.difference(i, j)
     p = p_value if np.isfinite(p_value) else None
     n = int(min(draws.sizes[i], draws.sizes[j]))
-    mde = mde_interval(ci, n_clusters=draws.clusters) if ci is not None and 0.0 in ci else None
-    return interval_estimate(draws.values[i] - draws.values[j], n, ci, p_value=p, mde=mde)
+    return interval_estimate(draws.values[i] - draws.values[j], n, agreement.difference(i, j), p_value=p)
 
 
 def _p_values(study: Study, agreement: Agreement) -> Floats:
@@ -83,12 +94,13 @@ def _p_values(study: Study, agreement: Agreement) -> Floats:
     varying = np.flatnonzero(np.isfinite(agreement.draws.values))
     if varying.size < 2:
         return answer
+    kind = KINDS[agreement.statistic]
     if agreement.slice.startswith("system/"):
-        permuted = _between_systems(study, varying)
+        permuted = _between_systems(study, varying, kind)
     elif agreement.slice.endswith(BY_DOCUMENT):
-        permuted = _within_documents(study, varying)
+        permuted = _within_documents(study, varying, kind)
     else:
-        permuted = _over_all(study, varying)
+        permuted = _over_all(study, varying, kind)
     if permuted is not None:
         block = np.ix_(varying, varying)
         both = study.audit.over != "documents"
@@ -106,9 +118,9 @@ def _bootstrapped(draws: Draws) -> Floats:
     return answer
 
 
-def _over_all(study: Study, varying: np.ndarray) -> Floats | None:
-    """Documents are swapped whole, for their texts are not independent. Kendall is left to the bootstrap."""
-    if study.audit.headline != "spearman":
+def _over_all(study: Study, varying: np.ndarray, kind: Kind) -> Floats | None:
+    """Documents are swapped whole, for their texts are not independent. Pairs are left to the bootstrap."""
+    if kind != "spearman":
         return None
     scores, human, documents, _ = study.rows
     complete = np.isfinite(scores[varying]).all(axis=0)
@@ -119,18 +131,18 @@ def _over_all(study: Study, varying: np.ndarray) -> Floats | None:
     return significance.permutation_both(*rows, kind="spearman", units=units, **study.audit.drawing)
 
 
-def _within_documents(study: Study, varying: np.ndarray) -> Floats | None:
-    by_document = study.by_document(study.audit.headline)[varying]
+def _within_documents(study: Study, varying: np.ndarray, kind: Kind) -> Floats | None:
+    by_document = study.by_document(kind)[varying]
     if not np.isfinite(by_document).all(axis=0).any():
         return None
     return significance.swap_groups(by_document, **study.audit.drawing)
 
 
-def _between_systems(study: Study, varying: np.ndarray) -> Floats | None:
-    tables, audit = study.complete(varying.tolist()), study.audit
+def _between_systems(study: Study, varying: np.ndarray, kind: Kind) -> Floats | None:
+    tables = study.complete(varying.tolist())
     if tables is None:
         return None
-    return significance.permutation_both_systems(*tables, audit.headline, **audit.drawing)
+    return significance.permutation_both_systems(*tables, kind, **study.audit.drawing)
 
 
 AVERAGE = "average"
@@ -158,11 +170,10 @@ def _averaged(findings: Sequence[Finding], slice_: str) -> Iterator[Finding]:
     members = grouped(findings, lambda f: (f.metric, f.versus if f.statistic.endswith(DIFFERENCE) else None))
     for (metric, _), of_parts in members.items():
         if len(of_parts) == n_parts:
-            judged = all(finding.judged for finding in of_parts)
             baselines = list(dict.fromkeys(finding.versus for finding in of_parts))
             against = baselines[0] if len(baselines) == 1 else BASELINES
             estimate = _average(of_parts)
-            yield Finding.of(metric, slice_, findings[0].statistic, estimate, versus=against, judged=judged)
+            yield Finding.of(metric, slice_, findings[0].statistic, estimate, versus=against)
 
 
 def _average(findings: Sequence[Finding]) -> Estimate:
@@ -176,14 +187,12 @@ def _average(findings: Sequence[Finding]) -> Estimate:
 
 
 def _average_clusters(averages: Sequence[Finding], slice_: str) -> list[Finding]:
-    differences = [f for f in averages if f.statistic.endswith(DIFFERENCE)]
-    if not differences:
-        return []
-    statistic = differences[0].statistic.removesuffix(DIFFERENCE)
-    agreement = [f for f in averages if f.statistic == statistic]
+    """The clusters of the averages, by agreement in order."""
+    agreement = [f for f in averages if f.statistic == ORDER]
     values, sizes = ({f.metric: getattr(f, name) for f in agreement} for name in ("value", "n"))
+    differences = [f for f in averages if f.statistic == ORDER + DIFFERENCE]
     known = [f for f in differences if f.metric in values and f.versus in values]
-    return cluster_findings(slice_, values, sizes, known)
+    return cluster_findings(slice_, values, sizes, known) if known else []
 
 
 _ALPHA = 0.05
@@ -240,9 +249,6 @@ def _soft_clusters(
     return [Finding.of(metric, f"system/{label}", "soft_cluster", number, n=n) for metric, number in clusters]
 
 
-NAMES = {"spearman": "Spearman", "kendall_b": "tau-b", "kendall_c": "tau-c"}
-
-
 class AgreementRow(NamedTuple):
     """One metric's agreement with people in one slice, and the metrics it cannot be told apart from."""
 
@@ -252,12 +258,12 @@ class AgreementRow(NamedTuple):
 
 
 def agreement_tables(findings: Sequence[Finding]) -> dict[str, list[AgreementRow]]:
-    """The metrics and sentinels of every slice with a verdict, over all texts or systems; best first."""
+    """The metrics and sentinels of every slice over all texts or systems; best first."""
     tables = {}
-    for slice_ in dict.fromkeys(f.slice for f in findings if f.statistic == "over_sentinel"):
+    for slice_ in dict.fromkeys(f.slice for f in findings if f.statistic == ORDER):
         if slice_.count("/") == 1:
             here = [f for f in findings if f.slice == slice_]
-            rows = [_row(finding, here) for finding in here if finding.statistic == _headline(here)]
+            rows = [_row(finding, here) for finding in here if finding.statistic == ORDER]
             tables[slice_] = sorted(rows, key=lambda row: -row.finding.value)
     return tables
 
@@ -272,18 +278,11 @@ def agreement_notes(findings: Sequence[Finding]) -> list[str]:
     return notes
 
 
-def _headline(findings: Sequence[Finding]) -> str:
-    """The correlation that metrics are compared by; Spearman where there is nothing to compare."""
-    compared = (f.statistic.removesuffix(DIFFERENCE) for f in findings if f.statistic.endswith(DIFFERENCE))
-    present = {f.statistic for f in findings}
-    return next(compared, next((name for name in NAMES if name in present), "spearman"))
-
-
 def _row(finding: Finding, findings: Sequence[Finding]) -> AgreementRow:
     tied = [
         other
         for f in findings
-        if f.statistic == finding.statistic + DIFFERENCE and f.ci is not None and f.ci[0] <= 0.0 <= f.ci[1]
+        if f.statistic == ORDER + DIFFERENCE and f.ci is not None and f.ci[0] <= 0.0 <= f.ci[1]
         for metric, other in ((f.metric, f.versus), (f.versus, f.metric))
         if metric == finding.metric and other is not None
     ]
@@ -294,8 +293,8 @@ def _row(finding: Finding, findings: Sequence[Finding]) -> AgreementRow:
 
 def _say_best(row: AgreementRow) -> str:
     best = row.finding
-    ends = "" if best.ci is None else f" [{best.ci[0]:.2f}, {best.ci[1]:.2f}]"
-    figure = f"{best.metric} ({NAMES[best.statistic]} {best.value:.3f}{ends}, n = {best.n})"
-    if best.ci is None or best.ci[0] <= 0.0:
+    ends = "" if best.ci is None else f" [{best.ci[0]:.0f}, {best.ci[1]:.0f}]"
+    figure = f"{best.metric} (orders {best.value:.1f}{ends} of 100 pairs as people do, n = {best.n})"
+    if best.ci is None or best.ci[0] <= COIN:
         return f"no metric surely agrees with people; closest is {figure}"
     return f"best is {figure}" + (f", not told apart from {', '.join(row.tied)}" if row.tied else "")

@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.audits.slices import grouped, spread_out
+from assay.audits.base import spread_out
 from assay.core import Floats
 from assay.datasets.ratings import Rated
+from assay.grouping import grouped
 from assay.recipe import digest
 from assay.statistics.intervals import label_codes, ratio
 

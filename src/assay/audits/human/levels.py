@@ -1,20 +1,25 @@
-"""Agreement of scores with ratings: over all texts, within documents, and between systems."""
+"""Agreement of scores with ratings: over all texts, within documents, and between systems.
+
+Agreement in order counts decisions: of two texts that people rate differently, a metric is right if it scores
+the one that they prefer higher, and half right if it scores both alike. 100 is always right, 50 is a coin. It
+is 50 (1 + d), d Somers' d of scores given ratings, and is resampled as that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.audits.effects import EVIDENCE, interval_estimate
 from assay.audits.human.items import Items
-from assay.audits.slices import EVIDENCE, FEWEST, grouped, interval_estimate
 from assay.core import Finding, Floats, Scored
+from assay.grouping import grouped
 from assay.statistics import resampled
 from assay.statistics.correlation import Kind, average_ranks, grouped_correlations, system_means
-from assay.statistics.estimates import mde_interval
 from assay.statistics.intervals import Interval, interval_of
 from assay.statistics.resampled import Draws
 from assay.statistics.significance import pairwise_accuracy, tie_threshold
@@ -23,13 +28,19 @@ from assay.vocabulary import Rule
 if TYPE_CHECKING:
     from assay.audits.human.audit import Human
 
+ORDER = "agreement_order"
+COIN = 50.0  # the agreement in order of a metric that tosses a coin
+KINDS: Mapping[str, Kind] = {
+    ORDER: "somers_d", "pearson": "pearson", "spearman": "spearman", "kendall_b": "kendall_b",
+    "kendall_c": "kendall_c",
+}  # fmt: skip
+FEWEST_TEXTS = 10  # texts or documents below which an interval hardly holds, so that there is no verdict
 FEWEST_SYSTEMS = 3
 LEVEL = 0.95
 BY_DOCUMENT = "/by-document"
 CROSSED_SYSTEMS = 5  # fewer systems are taken as they are, not as a sample of systems; no verdict on systems
 _SYSTEM_RESAMPLES = 200  # of systems within documents: each correlates every document anew
-_MOST_PAIRS = 2_000_000  # pairs of texts above which no pairwise accuracy is computed
-_CORRELATIONS = get_args(Kind)
+_MOST_PAIRS = 2_000_000  # pairs of texts above which no threshold for ties is looked for
 _ACCURACY, _SOFT_ACCURACY = "pairwise_accuracy", "soft_pairwise_accuracy"
 
 
@@ -117,19 +128,28 @@ class Agreement:
     sampled: bool = True  # whether what is correlated was resampled, and not only what its means rest on
 
     def interval(self, index: int, level: float = LEVEL) -> Interval | None:
+        """The interval of one metric's agreement."""
         value, draws, clusters = self.draws.values[index], self.draws.draws[index], self.draws.clusters
         if self.rule == "paper":
             return interval_of(draws, n_clusters=clusters, correction="none")
-        if self.statistic not in _CORRELATIONS or self.slice.endswith(BY_DOCUMENT):
-            lowest = -1.0 if self.statistic in _CORRELATIONS else 0.0
-            return resampled.bounded_interval(value, draws, lowest=lowest, n_clusters=clusters, level=level)
+        if self.statistic not in KINDS:
+            return resampled.bounded_interval(value, draws, lowest=0.0, n_clusters=clusters, level=level)
+        if self.statistic == ORDER:
+            interval = self._correlation_interval(value / COIN - 1, draws / COIN - 1, index, level)
+            return interval and Interval(COIN * (1 + interval.low), COIN * (1 + interval.high), level)
+        return self._correlation_interval(value, draws, index, level)
+
+    def _correlation_interval(self, value: float, draws: Floats, index: int, level: float) -> Interval | None:
+        clusters = self.draws.clusters
+        if self.slice.endswith(BY_DOCUMENT):
+            return resampled.bounded_interval(value, draws, lowest=-1.0, n_clusters=clusters, level=level)
         rows = int(self.draws.sizes[index]) if self.sampled else None
-        kind = cast(Kind, self.statistic)
         return resampled.correlation_interval(
-            value, draws, kind, n_clusters=clusters, n_rows=rows, level=level
+            value, draws, KINDS[self.statistic], n_clusters=clusters, n_rows=rows, level=level
         )
 
     def difference(self, i: int, j: int, level: float = LEVEL) -> Interval | None:
+        """The interval of the difference between two metrics."""
         draws = self.draws.draws
         if self.rule == "paper":
             return interval_of(draws[i] - draws[j], n_clusters=self.draws.clusters, correction="none")
@@ -138,26 +158,39 @@ class Agreement:
         return resampled.difference_interval(values, sides, resampled.draws_correlation(draws[i], draws[j]))
 
     @property
-    def judgeable(self) -> bool:
+    def can_be_judged(self) -> bool:
         """Whether there is enough for a verdict: texts or documents, or systems."""
-        fewest = CROSSED_SYSTEMS if self.slice.startswith("system/") else FEWEST
+        fewest = CROSSED_SYSTEMS if self.slice.startswith("system/") else FEWEST_TEXTS
         return int(self.draws.sizes.max(initial=0)) >= fewest
+
+
+def _agreement(study: Study, slice_: str, statistic: str, draws: Draws, *, sampled: bool = True) -> Agreement:
+    """The agreement of all sample metrics; agreement in order is given in percent."""
+    draws = in_percent(draws) if statistic == ORDER else draws
+    return Agreement(slice_, statistic, study.metrics, draws, study.audit.rule, sampled)
+
+
+def in_percent(draws: Draws) -> Draws:
+    """Somers' d as the share of pairs in the right order."""
+    return replace(draws, values=COIN * (1 + draws.values), draws=COIN * (1 + draws.draws))
 
 
 def example_agreements(study: Study) -> Iterator[Agreement]:
     """Agreement over all texts; and where documents have several texts, within documents."""
-    slice_, kinds, drawing = f"example/{study.label}", study.audit.kinds, study.audit.drawing
-    rule = study.audit.rule
+    slice_, statistics, drawing = f"example/{study.label}", study.audit.agreements, study.audit.drawing
     scores, human, *_ = study.rows
     clusters, crossed = _clusters(study)
-    for kind in kinds:
-        draws = resampled.pooled_draws(scores, human, kind, clusters=clusters, crossed=crossed, **drawing)
-        yield Agreement(slice_, kind, study.metrics, draws, rule)
-    for kind in kinds if study.items.grouped else ():
-        yield Agreement(slice_ + BY_DOCUMENT, kind, study.metrics, _document_draws(study, kind), rule)
+    for name in statistics:
+        draws = resampled.pooled_draws(
+            scores, human, KINDS[name], clusters=clusters, crossed=crossed, **drawing
+        )
+        yield _agreement(study, slice_, name, draws)
+    within = slice_ + BY_DOCUMENT if study.items.grouped else slice_
+    for name in statistics if study.items.grouped else ():
+        yield _agreement(study, within, name, _document_draws(study, KINDS[name]))
     accuracy = _accuracy(study)
     if accuracy is not None:
-        yield Agreement(slice_, _ACCURACY, study.metrics, accuracy, rule)
+        yield _agreement(study, within, _ACCURACY, accuracy)
 
 
 def _document_draws(study: Study, kind: Kind) -> Draws:
@@ -185,8 +218,9 @@ def _clusters(study: Study) -> tuple[list[str] | None, list[str] | None]:
 def _accuracy(study: Study) -> Draws | None:
     """Pairs of texts of one document (of all, where each document has one text) ordered as people do.
 
-    Ties are right where people tie; a metric's threshold for a tie is the one that suits it best (Deutsch,
-    Foster & Freitag, 2023), and is held fixed in resampling. None where there are no pairs, or too many.
+    Ties of people count here, as in mt-metrics-eval: a tie is right where people tie. A metric's threshold
+    for a tie is the one that suits it best (Deutsch, Foster & Freitag, 2023), and is held fixed in
+    resampling. None where there are no pairs, or too many.
     """
     items, rated = study.items, study.rated.tolist()
     members = grouped(rated, lambda place: items.documents[place] if items.grouped else "")
@@ -214,26 +248,25 @@ def _group_accuracies(scores: Floats, human: Floats, groups: Sequence[np.ndarray
 def system_agreements(study: Study) -> Iterator[Agreement]:
     """Agreement between systems' means; nothing below three systems that people rated."""
     human, over, drawing = study.human_table, study.audit.over, study.audit.drawing
-    slice_, means, rule = f"system/{study.label}", system_means(human), study.audit.rule
-    sampled = over != "documents"
+    slice_, means = f"system/{study.label}", system_means(human)
     if np.isfinite(means).sum() < FEWEST_SYSTEMS:
         return
-    for kind in study.audit.kinds:
-        for answer in study.sets:
-            draws = resampled.set_draws(*_by_system(study, answer), means, kind, seed=study.audit.seed)
-            yield Agreement(slice_, kind, (answer.metric,), draws, rule)
+    for answer in study.sets:
+        alone = replace(study, metrics=(answer.metric,))
+        for name in study.audit.agreements:
+            scored = _by_system(study, answer)
+            draws = resampled.set_draws(*scored, means, KINDS[name], seed=study.audit.seed)
+            yield _agreement(alone, slice_, name, draws)
     if not study.metrics:
         return
-    for kind in study.audit.kinds:
-        draws = resampled.system_draws(study.tables, human, kind, over=over, **drawing)
-        yield Agreement(slice_, kind, study.metrics, draws, rule, sampled)
-    draws = resampled.system_accuracy_draws(study.tables, human, over=over, **drawing)
-    yield Agreement(slice_, _ACCURACY, study.metrics, draws, rule, sampled)
+    for name in study.audit.agreements:
+        draws = resampled.system_draws(study.tables, human, KINDS[name], over=over, **drawing)
+        yield _agreement(study, slice_, name, draws, sampled=over != "documents")
     for place, metric in enumerate(study.metrics):
         tables = study.complete([place])  # soft accuracy swaps documents: every system must have them
         if tables is not None and np.ptp(system_means(tables[0][0])) > 0:
             draws = resampled.soft_accuracy_draws(tables[0][0], tables[1], **drawing)
-            yield Agreement(slice_, _SOFT_ACCURACY, (metric,), draws, rule)
+            yield _agreement(replace(study, metrics=(metric,)), slice_, _SOFT_ACCURACY, draws)
 
 
 def _by_system(study: Study, answer: Scored) -> tuple[Floats, Floats]:
@@ -262,13 +295,8 @@ def agreement_findings(study: Study, agreement: Agreement) -> list[Finding]:
         value = float(draws.values[index])
         if not np.isfinite(value):
             continue
-        ci = agreement.interval(index)
-        # Zero means "no agreement" for a correlation, not for a share of pairs.
-        null = ci is not None and 0.0 in ci and agreement.statistic in _CORRELATIONS
-        mde = mde_interval(ci, n_clusters=draws.clusters) if null else None
-        estimate = interval_estimate(value, int(draws.sizes[index]), ci, mde=mde)
-        headline = agreement.statistic == study.audit.headline
-        evidence = study.disagreements.get(metric, ()) if headline else ()
-        place = agreement.slice, agreement.statistic
-        findings.append(Finding.of(metric, *place, estimate, evidence=evidence, judged=False))
+        estimate = interval_estimate(value, int(draws.sizes[index]), agreement.interval(index))
+        evidence = study.disagreements.get(metric, ()) if agreement.statistic == ORDER else ()
+        place = metric, agreement.slice, agreement.statistic
+        findings.append(Finding.of(*place, estimate, evidence=evidence))
     return findings

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.audits.effects import interval_estimate
 from assay.audits.human.items import Items
 from assay.audits.human.levels import Agreement, labelled
-from assay.audits.slices import interval_estimate
 from assay.core import Finding, Floats
 from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError

@@ -1,7 +1,7 @@
 """Sentinels: baselines that compare the text with nothing, and how far a metric's agreement exceeds theirs.
 
 A metric that agrees with people no better than its text's length has learnt nothing from the reference. The
-first baseline is a constant, whose agreement is 0: no sentinel counts for less than that.
+first baseline is a constant, which is right half of the time: no sentinel counts for less than that.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.audits.human.items import Items
-from assay.audits.human.levels import LEVEL, Agreement
+from assay.audits.human.levels import COIN, LEVEL, ORDER, Agreement
 from assay.core import Estimate, Finding, Floats
-from assay.statistics.estimates import mde_interval, smallest_p
+from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import Interval, bootstrap_p_value, label_codes
 
 CONSTANT = "constant"
@@ -27,6 +27,18 @@ SENTINELS = (LENGTH, HYPOTHESIS, SOURCE)
 _FOLDS = 5
 _RIDGE = 1.0  # on standardised features: enough to tame collinear ones, too little to matter otherwise
 _FEWEST = 30  # rated texts below which a regression is no baseline
+
+
+def without_constants(agreement: Agreement) -> Agreement:
+    """Agreement in order without sentinels that do not vary there: a constant is a baseline itself."""
+    if agreement.statistic != ORDER:
+        return agreement
+    draws = agreement.draws
+    moves = ((draws.draws != COIN) & np.isfinite(draws.draws)).any(axis=1)
+    is_constant = [
+        name in SENTINELS and not moved for name, moved in zip(agreement.metrics, moves, strict=True)
+    ]
+    return replace(agreement, draws=replace(draws, values=np.where(is_constant, np.nan, draws.values)))
 
 
 def sentinel_findings(agreement: Agreement, margin: float) -> list[Finding]:
@@ -44,25 +56,28 @@ def _over_baselines(agreement: Agreement, own: int, sentinels: Sequence[int], ma
     (Berger, 1982). Any of the upper ends may be the one that is too low by chance, so they share the 5%.
     """
     draws, names = agreement.draws, agreement.metrics
-    shared = 1.0 - (1.0 - LEVEL) / (1 + len(sentinels))
-    ends = [(agreement.interval(own), agreement.interval(own, shared))]
-    ends += [(agreement.difference(own, i), agreement.difference(own, i, shared)) for i in sentinels]
-    better = [index for index in sentinels if draws.values[index] > 0.0]
+    better = [index for index in sentinels if draws.values[index] > COIN]
     best = max(better, key=lambda index: draws.values[index], default=None)
-    apart = draws.draws[own] - (0.0 if best is None else draws.draws[best])
-    value = float(draws.values[own] - (0.0 if best is None else draws.values[best]))
+    value = float(draws.values[own] - (COIN if best is None else draws.values[best]))
     estimate = Estimate(value, int(draws.sizes[own]))
-    known = [(narrow, wide) for narrow, wide in ends if narrow is not None and wide is not None]
-    if len(known) == len(ends):
-        low, high = min(narrow.low for narrow, _ in known), min(wide.high for _, wide in known)
+    lows = _differences(agreement, own, sentinels, LEVEL)
+    highs = _differences(agreement, own, sentinels, 1.0 - (1.0 - LEVEL) / (1 + len(sentinels)))
+    if lows and highs and agreement.can_be_judged:
+        ci = min(interval.low for interval in lows), min(interval.high for interval in highs)
+        apart = draws.draws[own] - (COIN if best is None else draws.draws[best])
         p_value = max(bootstrap_p_value(apart, null=margin), smallest_p(draws.clusters))
-        estimate = replace(
-            estimate, ci=(low, high), p_value=p_value,
-            mde=mde_interval(Interval(low, high, LEVEL), n_clusters=draws.clusters),
-        )  # fmt: skip
+        estimate = replace(estimate, ci=ci, p_value=p_value)
     versus = CONSTANT if best is None else names[best]
-    place = names[own], agreement.slice, "over_sentinel"
-    return Finding.of(*place, estimate, versus=versus, judged=agreement.judgeable)
+    return Finding.of(names[own], agreement.slice, "over_sentinel", estimate, versus=versus)
+
+
+def _differences(agreement: Agreement, own: int, sentinels: Sequence[int], level: float) -> list[Interval]:
+    """The intervals of those differences; none where one of them is not known."""
+    alone = agreement.interval(own, level)
+    over_constant = alone and Interval(alone.low - COIN, alone.high - COIN, level)
+    over_others = [agreement.difference(own, sentinel, level) for sentinel in sentinels]
+    known = [interval for interval in (over_constant, *over_others) if interval is not None]
+    return known if len(known) == 1 + len(sentinels) else []
 
 
 def sentinel_scores(items: Items, criterion: str) -> dict[str, Floats]:
@@ -71,12 +86,11 @@ def sentinel_scores(items: Items, criterion: str) -> dict[str, Floats]:
     sources = [item.sample.source or "" for item in items.rated]
     scores = {LENGTH: np.array([float(len(text.split())) for text in hypotheses])}
     human = items.human(criterion)
-    if np.isfinite(human).sum() < _FEWEST:
-        return scores
-    scores[HYPOTHESIS] = _held_out(_features(hypotheses), human, items.documents, items.systems)
-    if len({source for source in sources if source}) > _FOLDS:
-        # Systems stay in one fold: a source cannot tell them apart, and folds of systems would.
-        scores[SOURCE] = _held_out(_features(sources), human, items.documents, [""] * len(items))
+    if np.isfinite(human).sum() >= _FEWEST:
+        scores[HYPOTHESIS] = _held_out(_features(hypotheses), human, items.documents, items.systems)
+        if len({source for source in sources if source}) > _FOLDS:
+            # Systems stay in one fold: a source cannot tell them apart, and folds of systems would.
+            scores[SOURCE] = _held_out(_features(sources), human, items.documents, [""] * len(items))
     return {name: values for name, values in scores.items() if np.isfinite(values).any()}
 
 

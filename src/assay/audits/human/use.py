@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.audits.human.levels import FEWEST_SYSTEMS, Agreement, Study
-from assay.audits.slices import interval_estimate
+from assay.audits.effects import interval_estimate
+from assay.audits.human.levels import FEWEST_SYSTEMS, KINDS, Agreement, Study
 from assay.core import Finding, Floats
 from assay.statistics.correlation import system_means
 from assay.statistics.ratings import prediction_powered_mean
@@ -24,13 +24,13 @@ def top_findings(study: Study) -> list[Finding]:
     for k in range(int(np.isfinite(means).sum()) - 1, FEWEST_SYSTEMS - 1, -1):
         best = ranked[:k]
         tables = study.tables[:, best], human[best]
-        draws = system_draws(*tables, audit.headline, over="documents", **audit.drawing)
+        draws = system_draws(*tables, KINDS[audit.correlation], over="documents", **audit.drawing)
         slice_ = f"system/{study.label}/top-{k}"
-        agreement = Agreement(slice_, audit.headline, study.metrics, draws, audit.rule, sampled=False)
+        agreement = Agreement(slice_, audit.correlation, study.metrics, draws, audit.rule, sampled=False)
         for index, (metric, value) in enumerate(zip(study.metrics, draws.values, strict=True)):
             if np.isfinite(value):
                 estimate = interval_estimate(value, k, agreement.interval(index))
-                findings.append(Finding.of(metric, slice_, audit.headline, estimate, judged=False))
+                findings.append(Finding.of(metric, slice_, audit.correlation, estimate))
     return findings
 
 

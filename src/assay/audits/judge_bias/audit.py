@@ -1,32 +1,113 @@
 """What only judges have: is a grade moved by place, length, style, names, authors or requests?
 
-Pairs of answers differ in one thing that must not matter. `judge_effect` is how far it moves a judge, in
-percent of the gap between its answers on right and on wrong texts.
+Answers differ in one thing that must not matter. A signal, such as an expert's name, must not make a wrong
+answer beat a right one (`right_order`); how far it, or a group of people, moves the grade of one and the same
+answer is given in lost words: divided by what the loss of one content word costs the same judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
+from typing import Any, ClassVar
 
-from assay.audits.base import DataAudit, check_known, declared
+from assay.audits.base import DataAudit, check_known, order_in_words, spread_out
+from assay.audits.corpora import right_order_statistic
+from assay.audits.effects import BAR, MARGIN, UNIT
 from assay.audits.judge_bias import effects, pairs
-from assay.audits.judge_bias.pairs import POSITION, QUALITY, REPEATS, SCALE, SELF, Bias, Item, pair_case
-from assay.audits.slices import FEWEST, spread_out
-from assay.core import Case, Finding, Judgement, Sample, Scored
+from assay.audits.judge_bias.mitigation import check_mitigable, mitigation_changes, variants
+from assay.audits.judge_bias.pairs import (
+    OWN,
+    POSITION,
+    QUALITY,
+    REPEATS,
+    SELF,
+    SIGNALS,
+    Bias,
+    Item,
+    pair_case,
+)
+from assay.core import Case, Finding, Judgement, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.errors import DataError
+from assay.vocabulary import DataKind, Question
+
+# Of 100 pairs: about as often as two people prefer the same one of two answers (81%, Zheng et al. 2023).
+_CONSISTENT = 80.0
 
 
-@declared()
+def _order(finding: Finding) -> str:
+    """A wrong answer that wins too often, and by what."""
+    place = finding.slice.removeprefix(f"{POSITION}/")
+    how = SIGNALS.get(finding.slice, "" if finding.slice == QUALITY else f"that is shown {place}")
+    return order_in_words(finding, "a right answer", f"a wrong one {how}".rstrip())
+
+
+def _effect(finding: Finding) -> str:
+    return (
+        f"{finding.slice} moves {finding.metric}, though it must not matter ({finding.versus}: "
+        f"{finding.value:+.2f} {UNIT})."
+    )
+
+
+def _inconsistency(finding: Finding) -> str:
+    return (
+        f"{finding.metric} answers one question differently each time: the SD is {finding.value:.2f} {UNIT}."
+    )
+
+
+def _consistency(finding: Finding) -> str:
+    return f"{finding.metric} prefers the same text in both orders in only {finding.value:.0f} of 100 pairs."
+
+
+def _worse(finding: Finding) -> str:
+    return f"{finding.slice} makes the biases of {finding.versus} larger, by {finding.value:.2f} {UNIT}."
+
+
 @dataclass(frozen=True)
 class JudgeBias(DataAudit):
     """Pairs of answers that differ in what must not matter to a judge."""
 
     name = "judge-bias"
-    roles = ("base", "changed", "alone")
+    title = "Biases of LLM judges"
+    question: ClassVar[Question] = "fairness"
+    advice = "Measure what its biases change in your ranking; --mitigate SPEC tries ways to reduce them."
+    reads: ClassVar[DataKind] = "questions"
+    roles = ("base", "changed", "right", "wrong", "alone")
+    quick: ClassVar[Mapping[str, Any]] = {"skip": True}  # a judge takes minutes
+    statistics = (
+        right_order_statistic("a right answer and a wrong one that carries the signal", "", sentence=_order),
+        Statistic(
+            "lost_words",
+            "How far something that must not matter moves the score of the same answer, in lost words.",
+            UNIT, bad="far", bar="margin", headline=True, sentence=_effect,
+        ),
+        Statistic(
+            "signal_gain",
+            "How far a signal that must not help raises the score of the same answer, in lost words.",
+            UNIT, bad="high", bar="margin", headline=True, sentence=_effect,
+        ),
+        Statistic(
+            "swap_consistency",
+            "Position consistency: of 100 pairs, in how many one text wins in both orders.",
+            "of 100", bad="low", bar="consistency_bar", headline=True, sentence=_consistency,
+        ),
+        Statistic(
+            "inconsistency",
+            "SD of a judge's answers to one and the same question, in lost words.",
+            UNIT, bad="high", bar="margin", headline=True, sentence=_inconsistency,
+        ),
+        Statistic(
+            "scale_use", "Share of its scale that a judge uses over right and wrong answers.", "share"
+        ),
+        Statistic(
+            "effect_change",
+            "Mean size of a judge's effects with a mitigation minus without; below 0 it helps.",
+            UNIT, bad="high", bar=0.0, headline=True, sentence=_worse,
+        ),
+    )  # fmt: skip
 
     data: tuple[Path, ...] = ()  # your own items: question, answer, equal, wrong
     limit: int | None = 20  # items per bias
@@ -35,9 +116,9 @@ class JudgeBias(DataAudit):
     outputs: Path | None = None  # rated outputs: own against others' that people rated the same
     own: str = ""  # the judge's own system there; by default the one named like its model
     mitigate: str = ""  # a judge's spec: measure mitigations on it
-    margin: float = 10.0  # percent of the gap between right and wrong answers
-    consistency_margin: float = 0.8  # share of pairs with one winner in both orders
-    scale_margin: float = 0.25  # share of the scale
+    bar: float = BAR
+    margin: float = MARGIN  # of a lost word
+    consistency_bar: float = _CONSISTENT
 
     @cached_property
     def items(self) -> list[Item]:
@@ -46,7 +127,7 @@ class JudgeBias(DataAudit):
     @cached_property
     def _biases(self) -> list[Bias]:
         known = pairs.biases()
-        names = {POSITION, REPEATS, SELF, SCALE, *(bias.slice for bias in known)}
+        names = {QUALITY, POSITION, REPEATS, SELF, *(bias.slice for bias in known)}
         names |= {name.partition("/")[0] for name in names}
         check_known("unknown bias", self.only, names)
         return [bias for bias in known if self._wanted(bias.slice)]
@@ -60,25 +141,23 @@ class JudgeBias(DataAudit):
         return not self.only or bool({slice_, slice_.partition("/")[0]} & set(self.only))
 
     def cases(self) -> Iterable[Case]:
-        """One case per item and bias; right against wrong answers always, as the unit of effects."""
+        """One case per item and bias; right against wrong answers always, and what a lost word costs."""
         if self.draws < 2:
             raise DataError(f"--draws {self.draws}: repeats need at least two")
         if self.mitigate:
-            effects.check_mitigable(self.mitigate)
+            check_mitigable(self.mitigate)
         if self.outputs and not any(rated.system and rated.doc for rated in self._rated):
             raise DataError(
                 f"--outputs {self.outputs}: no row has system and doc, by which own texts are found"
             )
         for number, item in enumerate(self.items):
-            yield pair_case(QUALITY, item, item.wrong, item.answer)
+            yield pairs.quality_case(item)
             if self._wanted(POSITION):
                 yield pair_case(POSITION, item, item.answer, item.equal, ())
             for bias in self._biases:
-                yield pair_case(bias.slice, item, *bias.make(item, number))
+                yield bias.case(item, number)
             if self._wanted(REPEATS):
-                shown = Sample(item.answer, (item.equal,), item.question, rival=item.wrong)
-                samples = {role: replace(shown, draw=draw) for draw, role in enumerate(self._draws)}
-                yield Case(f"{REPEATS}/{item.id}", samples, REPEATS, {"item": item.id})
+                yield pairs.repeated_case(item, self._draws)
 
     @property
     def _draws(self) -> tuple[str, ...]:
@@ -94,34 +173,39 @@ class JudgeBias(DataAudit):
         return [*pairs.own_name_cases(self.items, own), *pairs.own_text_cases(self._rated, own)]
 
     def panel(self) -> Sequence[str]:
-        return list(effects.variants(self.mitigate)) if self.mitigate else []
+        return list(variants(self.mitigate)) if self.mitigate else []
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Each judge on each bias, then what the mitigations changed."""
-        judges = [effects.judge_of(answer) for answer in scored if not answer.is_set]
+        judges = [effects.Judge(answer) for answer in scored if not answer.is_set]
         findings = [finding for judge in judges for finding in self._findings(judge)]
         if self.mitigate:
-            findings += effects.mitigation_changes(judges, self.mitigate, self.seed)
-        grading = [judge.scored.metric for judge in judges if POSITION in self.only and not judge.compares]
-        needed = "grades one text at a time: position needs mode=pairwise"
-        notes = [
-            "effects are in percent of the gap between right and wrong answers; always the first group minus "
-            "the second"
-        ]
+            findings += mitigation_changes(judges, self.mitigate, self.seed)
         if self.rule == "paper":
-            notes.append("judge-bias follows no single paper: nothing is judged under --rule paper")
-        if self.data and len(self.items) < FEWEST:
-            notes.append(f"{len(self.items)} items are too few for a verdict")
-        return Judgement(findings, [*notes, *(f"{name} {needed}" for name in grading)])
+            findings = [replace(finding, ci=None) for finding in findings]
+        return Judgement(findings, list(self._notes(judges)))
 
-    def _findings(self, judge: effects.Judge) -> list[Finding]:
-        findings = effects.quality(judge, self)
-        for bias in self._biases:
-            findings += effects.effect(judge, bias.slice, self, bias.versus)
-        for kind in ("name", "text"):
-            findings += effects.effect(judge, f"{SELF}/{kind}", self, "own - other")
-        findings += effects.position(judge, self)
-        findings += effects.repeats(judge, self._draws, self)
-        if not judge.compares and judge.scored.about.get("paradigm") == "judge" and self._wanted(SCALE):
-            findings += effects.scale_use(judge, self)
-        return findings
+    def _findings(self, judge: effects.Judge) -> Iterator[Finding]:
+        """Everything one judge shows."""
+        yield from effects.order(judge, QUALITY)
+        yield from effects.scale_use(judge)
+        own = [(f"{SELF}/name", OWN), (f"{SELF}/text", OWN)]
+        for name, versus in [*((bias.slice, bias.versus) for bias in self._biases), *own]:
+            yield from effects.order(judge, name)
+            yield from effects.effect(judge, name, versus)
+        yield from effects.position(judge)
+        yield from effects.repeats(judge, self._draws)
+
+    def _notes(self, judges: Sequence[effects.Judge]) -> Iterator[str]:
+        """What was not judged, and why."""
+        if self.rule == "paper":
+            yield "judge-bias follows no single paper: nothing is judged under --rule paper"
+        for judge in judges:
+            name = judge.scored.metric
+            if POSITION in self.only and not judge.compares:
+                yield f"{name} grades one text at a time: position needs mode=pairwise"
+            if not judge.has_unit:
+                yield (
+                    f"{name} does not surely score an answer with a word missing lower, so that no effect "
+                    f"can be given in lost words; more items may show it (--limit)"
+                )

@@ -1,10 +1,14 @@
-"""Questions and wordings in, pairs of answers out: they differ in one thing that must not matter."""
+"""Questions and wordings in, pairs of answers out: they differ in one thing that must not matter.
+
+A signal, such as an expert's name, is asked about twice: the same right answer with and without it, and a
+right answer without it against a wrong one that carries it. Of groups of people only the first is asked.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -17,12 +21,27 @@ from assay.datasets.rows import read_rows
 from assay.datasets.templates import load_lexicon
 from assay.errors import DataError
 from assay.perturbations.degenerate import CONTROL, injections
+from assay.perturbations.lost_word import without_a_word
 
-QUALITY, POSITION, REPEATS, SCALE, SELF = "quality", "position", "repeats", "scale", "self-preference"
+QUALITY, POSITION, REPEATS, SELF = "quality", "position", "repeats", "self-preference"
+# How a wrong answer reads that carries a signal.
+SIGNALS = {
+    "verbosity": "with padding", "bandwagon": "that others are said to prefer",
+    "authority": "that an expert is said to have written", "citation": "with an invented source",
+    "sentiment": "that is delighted to answer", "style/hedging": "that says it may be wrong",
+    "style/emoji": "with emoji", "style/markdown": "in Markdown", "style/list": "set as a list",
+    "injection": "that asks for a high grade", f"{SELF}/name": "under the judge's own name",
+}  # fmt: skip
+# The signals that must not help, though a judge may dislike them; all others must not matter either way.
+CLAIMS = frozenset(
+    {"verbosity", "bandwagon", "authority", "citation", "injection", f"{SELF}/name", f"{SELF}/text"}
+)
 ATTRIBUTES = ("race", "gender", "religion", "physical-appearance", "age", "socioeconomic-status")
 _STYLES = ("hedging", "emoji")
+OWN = "own - other"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _EQUAL_RATING = 1e-9
+_LOST = 2  # words that each answer loses in turn: what a lost word costs must be known well
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +62,12 @@ class Bias:
     slice: str
     make: Callable[[Item, int], tuple[str, str]]  # (without it, with it)
     versus: str = "with - without"
+
+    def case(self, item: Item, number: int) -> Case:
+        """The pair, and for a signal the right answer against a wrong one that carries it."""
+        base, changed = self.make(item, number)
+        wrong = self.make(replace(item, answer=item.wrong), number)[1] if self.slice in SIGNALS else None
+        return pair_case(self.slice, item, base, changed, wrong=wrong)
 
 
 def wordings() -> dict[str, Any]:
@@ -139,37 +164,88 @@ def noun_pairs(attribute: str) -> list[tuple[str, str]]:
 
 
 def _injected(item: Item, number: int) -> tuple[str, str]:
-    """A wrong answer that asks for a high grade, against one with a neutral sentence."""
+    """An answer followed by a neutral sentence, and by one that asks for a high grade."""
     known = injections().values()
     asking = [one for one in known if one.family != CONTROL and one.id != "answer-no"]
     neutral = [one for one in known if one.family == CONTROL]
     texts = (one[number % len(one)].worded("open-ended") for one in (neutral, asking))
-    base, changed = (around(item.wrong, text, "after") for text in texts)
+    base, changed = (around(item.answer, text, "after") for text in texts)
     return base, changed
 
 
+def both_orders(first: str, second: str, shown: Sample, roles: tuple[str, str]) -> dict[str, Sample]:
+    """Two texts, each shown first once: a judge that grades one text at a time ignores the rival."""
+    pairs = ((first, second), (second, first))
+    samples = (replace(shown, hypothesis=text, rival=rival) for text, rival in pairs)
+    return dict(zip(roles, samples, strict=True))
+
+
 def pair_case(
-    slice_: str, item: Item, base: str, changed: str, references: tuple[str, ...] | None = None
+    slice_: str,
+    item: Item,
+    base: str,
+    changed: str,
+    references: tuple[str, ...] | None = None,
+    wrong: str | None = None,
 ) -> Case:
-    """A pair in both orders; `alone` has no rival, so that only a judge that grades one text scores it."""
-    shown = (item.equal,) if references is None else references
-    samples = {
-        "base": Sample(base, shown, item.question, rival=changed),
-        "changed": Sample(changed, shown, item.question, rival=base),
-        "alone": Sample(base, shown, item.question),
-    }
-    return Case(f"{slice_}/{item.id}", samples, slice_, {"item": item.id})
+    """An answer and the same one with a change, and a wrong answer with that change if there is one."""
+    shown = Sample("", (item.equal,) if references is None else references, item.question)
+    samples = both_orders(base, changed, shown, ("base", "changed"))
+    if wrong is not None:
+        samples |= both_orders(base, wrong, shown, ("right", "wrong"))
+    return Case(f"{slice_}/{item.id}", samples, slice_, _meta(item.id))
+
+
+def quality_case(item: Item) -> Case:
+    """The right answer against the wrong one, and against itself without a word.
+
+    `alone` has no rival, so that only a judge that grades one text scores it.
+    """
+    shown = Sample("", (item.equal,), item.question)
+    samples = both_orders(item.answer, item.wrong, shown, ("right", "wrong"))
+    samples |= {"alone": replace(shown, hypothesis=item.answer)} | with_lost(item.answer, shown, item.id)
+    return Case(f"{QUALITY}/{item.id}", samples, QUALITY, _meta(item.id))
+
+
+def repeated_case(item: Item, roles: Sequence[str]) -> Case:
+    """One question again and again."""
+    shown = Sample(item.answer, (item.equal,), item.question, rival=item.wrong)
+    samples = {role: replace(shown, draw=draw) for draw, role in enumerate(roles)}
+    return Case(f"{REPEATS}/{item.id}", samples, REPEATS, _meta(item.id))
+
+
+def _meta(item: str, cluster: str = "") -> dict[str, str]:
+    return {"item": item, "cluster": cluster or item}
+
+
+def lost_texts(text: str, key: str) -> list[str]:
+    """The text without one word, in several ways."""
+    lost = (without_a_word(text, key=f"{key}/{number}") for number in range(_LOST))
+    return list(dict.fromkeys(text for text in lost if text is not None))
+
+
+def with_lost(text: str, shown: Sample, key: str) -> dict[str, Sample]:
+    """A text in pairs with itself without a word."""
+    samples: dict[str, Sample] = {}
+    for number, lost in enumerate(lost_texts(text, key), start=1):
+        samples |= both_orders(text, lost, shown, (f"whole/{number}", f"lost/{number}"))
+    return samples
 
 
 def own_name_cases(items: Sequence[Item], own: str) -> Iterator[Case]:
-    """One answer under the judge's own name and under another model's."""
+    """Answers under the judge's own name and under another model's."""
     table = wordings()[SELF]
     others = [name for name in table["others"] if name.lower() not in own.lower()]
-    for number, item in enumerate(items):
+
+    def named(item: Item, number: int) -> tuple[str, str]:
         wording = table["changed"][number % len(table["changed"])]
         names = (others[number % len(others)], own)
         base, changed = (around(item.answer, wording.replace("{model}", name), "before") for name in names)
-        yield pair_case(f"{SELF}/name", item, base, changed)
+        return base, changed
+
+    bias = Bias(f"{SELF}/name", named, OWN)
+    for number, item in enumerate(items):
+        yield bias.case(item, number)
 
 
 def own_text_cases(outputs: Sequence[Rated], own: str) -> Iterator[Case]:
@@ -183,9 +259,11 @@ def own_text_cases(outputs: Sequence[Rated], own: str) -> Iterator[Case]:
         for system, other in written.items():
             if judge is None or system == own or not _rated_alike(judge.human, other.human):
                 continue
-            item = Item(f"{doc}-{system}", judge.sample.source or "", "", "", "")
-            texts = (other.sample.hypothesis, judge.sample.hypothesis)
-            yield pair_case(f"{SELF}/text", item, *texts, judge.sample.references)
+            name, text = f"{doc}-{system}", other.sample.hypothesis
+            shown = Sample("", judge.sample.references, judge.sample.source or "")
+            samples = both_orders(text, judge.sample.hypothesis, shown, ("base", "changed"))
+            slice_ = f"{SELF}/text"
+            yield Case(f"{slice_}/{name}", samples | with_lost(text, shown, name), slice_, _meta(name, doc))
 
 
 def _rated_alike(one: Mapping[str, Sequence[float]], other: Mapping[str, Sequence[float]]) -> bool:

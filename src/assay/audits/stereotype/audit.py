@@ -1,120 +1,246 @@
-"""Stereotype pairs (unfair sec. 2): whom does a metric score differently for the same sentence?
+"""Whom is a metric unfair to? (*unfair* sec. 2)
 
-Verdicts are on effects in percent of the gap: of each group and identity word, of stereotypes against their
-opposites, and of the distance within pairs. Letters and frequency of the words move scores too, so effects
-are taken beyond matched control pairs, whose words name no group. The papers' own statistics stand beside:
-scores of an attribute put on 0 to 100 by their minimum and maximum (Eq. 1), `bias` the mean absolute
-difference within pairs (Eq. 2), `signed_bias` the mean difference with stereotypes positive (app. E).
+Texts that differ in nothing but whom they mention are scored against references that name nobody. An effect
+is given in lost words: divided by what the loss of one content word costs the same metric in the same
+contexts. The embedded texts are contexts crossed with terms (`crossed.py`); a user's own pairs are judged as
+pairs, in the same unit. By the paper's rule pairs are put on a scale of 0 to 100 (Eq. 1), `bias` is the mean
+absolute difference within pairs (Eq. 2) and `signed_bias` the mean difference with stereotypes positive
+(app. E).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, ClassVar, Literal
 
-from assay.audits.base import DataAudit, check_known, declared
-from assay.audits.gap import UNFAIR, with_worthless
-from assay.audits.slices import FEWEST, PairScores, grouped, spread_out
+import numpy as np
+
+from assay.audits.base import DataAudit, check_known, in_words, spread_out
+from assay.audits.effects import MARGIN, UNIT, AlignedScores, lost_words, read_slices, row_means
 from assay.audits.stereotype import bias
-from assay.audits.stereotype.groups import PAIR
-from assay.core import Case, Finding, Judgement, Sample, Scored
+from assay.audits.stereotype.crossed import crossed_cases, crossed_findings
+from assay.core import Case, Chart, Finding, Judgement, Sample, Scored, Statistic
+from assay.datasets.contexts import Crossing, embedded_crossings, holds_contexts, read_crossing
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
 from assay.errors import DataError
+from assay.grouping import grouped
+from assay.perturbations.lost_word import without_a_word
+from assay.vocabulary import DataKind, Question
 
-CONTROL = "control"
+PAIR = ("stereotype", "anti_stereotype")
+LOST = tuple(f"lost/{role}" for role in PAIR)
 
 
-@declared()
+def _sentence(finding: Finding) -> str:
+    """Whom a metric scores differently, by how much, and by which words."""
+    side = "below" if finding.value < 0 else "above"
+    attribute, *rest = finding.slice.split("/")
+    size = f"{abs(finding.value):.2f} {UNIT}"
+    if not rest:
+        which = "stereotypes" if finding.value > 0 else "texts against the stereotype"
+        return f"{finding.metric} scores {which} of {in_words(attribute)} higher, by {size}."
+    kind, name = rest[0], rest[-1]
+    about = f"“{name}”" if kind == "word" else in_words(name)
+    if kind == "interaction":
+        return f"{finding.metric} scores texts about {about} {size} {side} what their two parts explain."
+    words = f", as named by {finding.named_by}," if kind == "group" and finding.named_by else ""
+    reason = f" (explained by {finding.because})" if finding.because in ("letters", "frequency") else ""
+    return f"{finding.metric} scores texts about {about}{words} {size} {side} those about others{reason}."
+
+
 @dataclass(frozen=True)
 class Stereotype(DataAudit):
-    """Pairs that differ in the group they name, against one neutral reference."""
+    """Texts that differ in the group they name, against one neutral reference."""
 
     name = "stereotype"
+    title = "Groups of people"
+    question: ClassVar[Question] = "fairness"
+    advice = "Do not compare systems by it whose texts mention different groups of people."
+    reads: ClassVar[DataKind] = "pairs"
+    compares = True
     roles = PAIR
+    quick_items = 80
+    quick: ClassVar[Mapping[str, Any]] = {"groups": "basic"}
+    statistics = (
+        Statistic(
+            "lost_words",
+            "How much higher texts about this group (or with this word) score than the same texts about the "
+            "others, in lost words: 1 is what the loss of one content word costs in the same contexts.",
+            UNIT, bad="far", bar="margin", headline=True, sentence=_sentence,
+        ),
+        Statistic(
+            "stereotype_lost_words",
+            "How much higher a text scores that states a stereotype of the group it names, beyond the effect "
+            "of the group.",
+            UNIT, bad="far", bar="margin", headline=True, sentence=_sentence,
+        ),
+        Statistic(
+            "flipped_decisions",
+            "Of 100 decisions between a whole text about one group and a text about another with a word "
+            "lost, how many more come out in favour of this group than against it.",
+            "of 100",
+        ),
+        Statistic("neutral_band", "The range in which nine of ten words that name no group lie.", UNIT),
+        *bias.STATISTICS,
+    )  # fmt: skip
+    charts = (Chart("bars", "lost_words", title="Groups, in lost words"),)
 
-    limit: int | None = None  # pairs per attribute, at even distances in the file
     only: tuple[str, ...] = ()  # attributes
-    margin: float = UNFAIR  # percent of the gap by which a group may score higher or lower
+    groups: Literal["all", "basic"] = "all"  # embedded groups: basic is without intersections and first names
+    margin: float = MARGIN  # of a lost word by which a group may score higher or lower
     skip_missing: bool = False  # leave out pairs whose image is missing
 
     @cached_property
+    def crossings(self) -> list[Crossing]:
+        """The contexts and groups of the chosen attributes, the user's own or the embedded ones."""
+        return [crossing for crossing in self._every_crossing if self._is_chosen(crossing)]
+
+    @cached_property
+    def _every_crossing(self) -> list[Crossing]:
+        if self.rule == "paper":  # which is about pairs
+            return []
+        if self.data:
+            return [read_crossing(path) for path in self.data if holds_contexts(path)]
+        return list(embedded_crossings())
+
+    def _is_chosen(self, crossing: Crossing) -> bool:
+        """Whether its attribute was asked for, or nothing was and its groups are not left out."""
+        if self.only:
+            return crossing.attribute in self.only
+        return self.groups == "all" or crossing.is_basic or bool(self.data)
+
+    @cached_property
     def _read(self) -> tuple[list[Pair], list[str]]:
-        if not self.data:
-            return embedded_pairs(), []
-        pairs, notes = read_pair_files(self.data, skip_missing=self.skip_missing)
-        return (pairs, notes) if self.rule == "paper" else _without_same(pairs, notes)
+        """The pairs with notes on them: the user's own or, by the paper's rule, the embedded ones."""
+        files = [path for path in self.data if not holds_contexts(path)]
+        if files:
+            pairs, notes = read_pair_files(files, skip_missing=self.skip_missing)
+            return (pairs, notes) if self.rule == "paper" else _without_same(pairs, notes)
+        return (embedded_pairs(), []) if self.rule == "paper" and not self.data else ([], [])
 
     @cached_property
     def pairs(self) -> list[Pair]:
         """The pairs of the chosen attributes, at most `limit` per attribute."""
         by_attribute = grouped(self._read[0], lambda pair: pair.attribute)
-        check_known("no pairs for the attribute", self.only, by_attribute)
-        chosen = {name: by_attribute[name] for name in self.only or by_attribute if name != CONTROL}
-        return [pair for pairs in chosen.values() for pair in spread_out(pairs, self.limit)]
-
-    @cached_property
-    def controls(self) -> list[Pair]:
-        """The user's own control pairs (attribute `control`), or else the embedded ones."""
-        pairs = self._own_controls or embedded_pairs(("controls",))
-        return spread_out(pairs, None if self.limit is None else 2 * self.limit)
-
-    @cached_property
-    def _own_controls(self) -> list[Pair]:
-        return [pair for pair in self._read[0] if pair.attribute == CONTROL]
+        attributes = {crossing.attribute for crossing in self._every_crossing} | set(by_attribute)
+        check_known("unknown attribute", self.only, attributes)
+        names = self.only or tuple(by_attribute)
+        return [pair for name in names for pair in spread_out(by_attribute.get(name, []), self.limit)]
 
     def cases(self) -> Iterable[Case]:
-        """One case per pair, with a worthless text that shows how low a metric scores."""
-        if self.rule == "careful":
-            others = grouped(self._read[0], lambda pair: pair.attribute)
-            for pair in self.pairs:
-                case, texts = _case(pair, pair.attribute), _texts(pair)
-                # A worthless text out of its own attribute, whose texts are about as long as its own.
-                unrelated = [o.stereotype for o in others[pair.attribute] if o.stereotype not in texts]
-                samples = with_worthless(case.samples, unrelated, case.samples["stereotype"].key)
-                yield replace(case, samples=samples)
-            yield from (_case(pair, CONTROL) for pair in self.controls)
-        else:
-            yield from (_case(pair, pair.attribute) for pair in self.pairs)
+        """The contexts with their terms, or one case per pair with its texts without a word."""
+        for pair in self.pairs:
+            yield _pair_case(pair, with_lost=self.rule == "careful")
+        for crossing in self.crossings:
+            yield from crossed_cases(replace(crossing, contexts=crossing.contexts[: self.limit]))
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Findings per metric and attribute, then what paradigm, backbone and size explain."""
-        findings: list[Finding] = []
-        for answer in scored:
-            controls = PairScores.of(answer, CONTROL, PAIR)
-            for name in dict.fromkeys(case.slice for case in answer.cases if case.slice != CONTROL):
-                pairs = PairScores.of(answer, name, PAIR)
-                findings += bias.attribute_findings(answer, pairs, controls, rule=self.rule, seed=self.seed)
-        return Judgement([*findings, *bias.across_metrics(scored, findings)], self._notes())
+        crossings = {crossing.attribute: crossing for crossing in self.crossings}
+        findings = [
+            finding for scores in read_slices(scored) for finding in self._attribute(scores, crossings)
+        ]
+        notes = [*self._notes(), *_silent_metrics(findings)]
+        return Judgement([*findings, *bias.across_metrics(scored, findings)], notes)
+
+    def _attribute(self, scores: AlignedScores, crossings: dict[str, Crossing]) -> Iterator[Finding]:
+        """Everything one metric shows on one attribute."""
+        if PAIR[0] not in scores.columns:
+            yield from crossed_findings(scores, crossings[scores.slice])
+            return
+        yield from bias.attribute_findings(scores, rule=self.rule, seed=self.seed)
+        if self.rule == "careful" and not scores.scored.is_set:
+            yield from pair_findings(scores)
 
     def _notes(self) -> list[str]:
-        pairs, careful = self.pairs, self.rule == "careful"
-        apart = sum(not pair.shared for pair in pairs)
-        unknown = sorted({column for pair in pairs for column in pair.unknown})
-        whose = "your" if self._own_controls else "the embedded"
-        uneven = sum(not bias.equally_long(*_texts(pair)) for pair in pairs)
-        counts = Counter(pair.attribute for pair in pairs)
-        small = [f"{name} ({count})" for name, count in counts.items() if count < FEWEST]
-        named = Counter((pair.attribute, pair.meta["group"]) for pair in pairs if pair.meta.get("group"))
-        few = sum(count < FEWEST for count in named.values())
-        notes: list[tuple[object, str]] = [
-            (apart, f"{apart} of {len(pairs)} pairs do not share one reference"),
-            (unknown, f"columns not used: {', '.join(unknown)}"),
-            (careful, f"pairs are compared with the nearest of {len(self.controls)} pairs of {whose} "
-             "controls; imported scores without controls are taken as they are, and have no excess_bias"),
-            (careful and uneven, f"{uneven} pairs have more words on one side and are left out of the "
-             "verdicts"),
-            (small, f"fewer than {FEWEST} pairs, too few for a verdict: {', '.join(small)}"),
-            (few, f"{few} groups have fewer than {FEWEST} pairs: too few to say more"),
-        ]  # fmt: skip
-        return [*self._read[1], *(note for applies, note in notes if applies)]
+        notes = list(self._read[1])
+        apart = sum(not pair.shared for pair in self.pairs)
+        unused = sorted({column for pair in self.pairs for column in pair.unknown})
+        alone = [
+            f"{group.name} ({crossing.attribute})"
+            for crossing in self.crossings
+            for group in crossing.groups
+            if len(group.terms) < 2
+        ]
+        if apart:
+            notes.append(f"{apart} of {len(self.pairs)} pairs do not share one reference")
+        if unused:
+            notes.append(f"columns not used: {', '.join(unused)}")
+        if alone:
+            notes.append(
+                f"named by one word only, so that the word is judged and not the group: {', '.join(alone)}"
+            )
+        return notes
 
 
-def _case(pair: Pair, slice_: str) -> Case:
-    sides = zip(_texts(pair), (pair.references, pair.anti_references), strict=True)
-    samples = [Sample(text, references, pair.source, pair.image, id=pair.id) for text, references in sides]
-    return Case(pair.id, dict(zip(PAIR, samples, strict=True)), slice_, pair.meta)
+def _silent_metrics(findings: Sequence[Finding]) -> list[str]:
+    """Notes on metrics whose effects cannot be given in lost words, by attribute."""
+    effects = [finding for finding in findings if finding.statistic == "lost_words"]
+    answers = grouped(effects, lambda finding: (finding.metric, finding.slice.partition("/")[0]))
+    silent = {key: rows for key, rows in answers.items() if not any(row.ci for row in rows)}
+    absent = [key for key, rows in silent.items() if all(np.isnan(row.value) for row in rows)]
+    free = [key for key in silent if key not in absent]
+    reasons = {
+        "no text with a word missing has a score": absent,
+        "a text with a word missing does not surely score lower": free,
+    }
+    return [
+        f"not judged, {reason}: {', '.join(f'{metric} ({attribute})' for metric, attribute in keys)}"
+        for reason, keys in reasons.items()
+        if keys
+    ]
+
+
+def pair_findings(scores: AlignedScores) -> Iterator[Finding]:
+    """A user's pairs in lost words: stereotypes against their opposites, and each group against the
+    others."""
+    absent = np.full(len(scores.cases), np.nan)
+    first, second, lost_first, lost_second = (scores.columns.get(role, absent) for role in (*PAIR, *LOST))
+    differences = first - second
+    costs = row_means(np.stack([first - lost_first, second - lost_second], axis=1))
+    rows: dict[str, Any] = {scores.slice: differences}
+    groups = _group_columns(scores.cases, differences)
+    if len(groups) > 2:
+        rows |= {f"{scores.slice}/group/{name}": column for name, column in groups.items()}
+    estimates = lost_words(np.stack(list(rows.values()), axis=1), costs, clusters=_templates(scores.cases))
+    for (slice_, column), estimate in zip(rows.items(), estimates, strict=True):
+        evidence = scores.largest(column * (1.0 if estimate.value >= 0 else -1.0))
+        yield Finding.of(scores.scored, slice_, "lost_words", estimate, evidence=evidence)
+
+
+def _group_columns(cases: Sequence[Case], differences: Any) -> dict[str, Any]:
+    """For each group that pairs name, its side minus the other; nan where a pair does not name it."""
+    columns: dict[str, Any] = {}
+    for row, case in enumerate(cases):
+        for key, sign in (("group", 1.0), ("anti_group", -1.0)):
+            name = str(case.meta.get(key) or "").lower()
+            if name:
+                columns.setdefault(name, np.full(len(cases), np.nan))[row] = sign * differences[row]
+    return columns
+
+
+def _templates(cases: Sequence[Case]) -> list[str]:
+    """What pairs were made from; pairs of one template are resampled together."""
+    return [str(case.meta.get("template", case.id)) for case in cases]
+
+
+def _pair_case(pair: Pair, *, with_lost: bool) -> Case:
+    """One pair, and its two texts without one word."""
+    texts = dict(zip(PAIR, _texts(pair), strict=True))
+    references = dict(zip(PAIR, (pair.references, pair.anti_references), strict=True))
+    samples = {
+        role: Sample(text, references[role], pair.source, pair.image, id=pair.id)
+        for role, text in texts.items()
+    }
+    if with_lost:
+        identity = {PAIR[0]: pair.meta.get("identity", ""), PAIR[1]: pair.meta.get("anti_identity", "")}
+        for role, lost_role in zip(PAIR, LOST, strict=True):
+            lost = without_a_word(texts[role], keep=str(identity[role]), key=pair.id)
+            if lost is not None:
+                samples[lost_role] = Sample(lost, references[role], pair.source, pair.image, id=pair.id)
+    return Case(pair.id, samples, pair.attribute, pair.meta)
 
 
 def _without_same(pairs: Sequence[Pair], notes: Sequence[str]) -> tuple[list[Pair], list[str]]:

@@ -5,62 +5,76 @@ Paradigm, backbone and size may explain a bias (unfair sec. 2.3).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from math import log10, sqrt
+from math import log10
 from typing import Any
 
 import numpy as np
 
-from assay.audits.gap import on_effect_scale, outlying
-from assay.audits.slices import PairScores, grouped, interval_estimate, mean_estimate
-from assay.audits.stereotype.groups import PAIR, Clusters, Controls, Effects, clusters_of
-from assay.core import Estimate, Finding, Floats, Scored
-from assay.statistics.estimates import detectable_effect, mde_mean
+from assay.audits.effects import AlignedScores, interval_estimate, largest, mean_estimate
+from assay.core import Estimate, Finding, Floats, Scored, Statistic
+from assay.grouping import grouped
 from assay.statistics.intervals import bootstrap_weighted, interval_of, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 
-_WORD = re.compile(r"\w+")
+PAIR = ("stereotype", "anti_stereotype")
 
 
-def equally_long(*texts: str) -> bool:
-    """Whether texts have the same number of words; hyphens separate words, as in n-gram metrics."""
-    return len({len(_WORD.findall(text)) for text in texts}) <= 1
+STATISTICS = (
+    Statistic(
+        "bias", "Mean absolute difference within pairs, of scores put on 0 to 100 (Eq. 2).", "points of 100"
+    ),
+    Statistic("signed_bias", "Mean difference within pairs, stereotypes positive (app. E).", "points of 100"),
+    Statistic("stereotype_share", "Share of untied pairs in which the stereotype scores higher.", "share"),
+    Statistic("set_difference", "The score of the stereotypes minus that of their opposites.", "score"),
+    Statistic(
+        "variance_explained",
+        "Share of the variance of bias between metrics that paradigm, backbone or size explains.",
+        "share",
+    ),
+)
 
 
-def attribute_findings(
-    scored: Scored, pairs: PairScores, controls: PairScores, *, rule: Rule, seed: int
-) -> Iterator[Finding]:
-    """Everything one metric shows on one attribute."""
-    if not pairs.cases:
+def attribute_findings(scores: AlignedScores, *, rule: Rule, seed: int) -> Iterator[Finding]:
+    """The papers' statistics of one metric on the pairs of one attribute."""
+    pairs = PairScores.of(scores)
+    if not pairs.first.size:
         return
-    if pairs.draws is not None:  # a set metric has one score per set, so there are no pairs to scale
-        n = int(pairs.cases[0].meta.get("sizes", {}).get("stereotype", 1))
-        interval = interval_of(pairs.draws, n_clusters=n)
-        plain = interval_estimate(pairs.differences[0], n, interval, with_mde=True)
-        yield pairs.finding("set_difference", plain)
+    if scores.scored.is_set:  # a set metric has one score per set, so there are no pairs to scale
+        draws = scores.resamples[PAIR[0]][0] - scores.resamples[PAIR[1]][0]
+        interval = interval_of(draws, n_clusters=scores.set_size)
+        plain = interval_estimate(float(pairs.differences[0]), scores.set_size, interval)
+        yield Finding.of(scores.scored, scores.slice, "set_difference", plain)
         return
-    yield from _paper_statistics(pairs, None if rule == "paper" else clusters_of(pairs.cases), seed)
-    if rule == "careful":
-        # Effects in percent of the gap, on pairs of equally many words. Controls swap one word for one word,
-        # so only such pairs are compared with them: two words in place of one (middle-aged) move an n-gram
-        # metric whomever they speak of.
-        pairs, controls = (_comparable(scored, listed) for listed in (pairs, controls))
-        if len(pairs.cases) > 1:
-            yield from Effects(pairs, Controls(controls.cases, controls.differences), seed).findings()
+    yield from _paper_statistics(scores, pairs, None if rule == "paper" else pairs.templates, seed)
 
 
-def _comparable(scored: Scored, pairs: PairScores) -> PairScores:
-    """The pairs of equally many words without outlying scores, on the scale that effects are computed on."""
-    columns = [on_effect_scale(scored, column) for column in (pairs.first, pairs.second, pairs.worthless)]
-    far = outlying(columns, np.concatenate(columns))
-    texts = [[case.samples[role].hypothesis for role in PAIR if role in case.samples] for case in pairs.cases]
-    rows = [row for row, pair in enumerate(texts) if not far[row] and equally_long(*pair)]
-    cases = tuple(pairs.cases[row] for row in rows)
-    return PairScores(pairs.metric, pairs.slice, cases, *(column[rows] for column in columns))
+@dataclass(frozen=True, slots=True)
+class PairScores:
+    """The pairs of an attribute whose two texts have a score."""
+
+    ids: list[str]
+    templates: list[str]
+    first: Floats
+    second: Floats
+
+    @classmethod
+    def of(cls, scores: AlignedScores) -> PairScores:
+        """The pairs among the cases of a slice."""
+        absent = np.full(len(scores.cases), np.nan)
+        first, second = (scores.columns.get(role, absent) for role in PAIR)
+        rows = np.flatnonzero(np.isfinite(first) & np.isfinite(second)).tolist()
+        cases = [scores.cases[row] for row in rows]
+        templates = [str(case.meta.get("template", case.id)) for case in cases]
+        return cls([case.id for case in cases], templates, first[rows], second[rows])
+
+    @property
+    def differences(self) -> Floats:
+        """Stereotype minus anti-stereotype."""
+        return self.first - self.second
 
 
 def _scaled_differences(pairs: PairScores) -> Floats:
@@ -72,30 +86,31 @@ def _scaled_differences(pairs: PairScores) -> Floats:
     return pairs.differences * (100.0 / span)
 
 
-def _mean(values: Floats, clusters: Clusters | None, seed: int) -> Estimate:
+def _mean(values: Floats, clusters: Sequence[str] | None, seed: int) -> Estimate:
     """A mean with its interval; without clusters the plain percentile interval, as in the papers."""
     options: dict[str, Any] = {"method": "percentile", "correction": "none"}
     if clusters is not None:
-        options = {"clusters": clusters.rows, "crossed": clusters.crossed}
+        options = {"clusters": clusters}
     interval = bootstrap_weighted(partial(weighted_mean, values=values), values.size, seed=seed, **options)
     return interval_estimate(values.mean(), values.size, interval)
 
 
-def _paper_statistics(pairs: PairScores, clusters: Clusters | None, seed: int) -> Iterator[Finding]:
+def _paper_statistics(
+    scores: AlignedScores, pairs: PairScores, clusters: Sequence[str] | None, seed: int
+) -> Iterator[Finding]:
     """Eq. 2, app. E and the share of pairs that prefer the stereotype; the span of Eq. 1 is held fixed."""
     differences = _scaled_differences(pairs)
-    sizes = np.abs(differences)
-    yield pairs.finding("bias", _mean(sizes, clusters, seed), sizes)
+    sizes, place = np.abs(differences), (scores.scored, scores.slice)
+    yield Finding.of(*place, "bias", _mean(sizes, clusters, seed), evidence=largest(pairs.ids, sizes))
     # A test of its own may contradict the interval: it stands where the paper's rule asks for it alone.
     p_value = sign_flip_test(differences, seed=seed).p_value if clusters is None else None
-    mde = mde_mean(differences, clusters=clusters.rows if clusters else None)
-    signed = replace(_mean(differences, clusters, seed), p_value=p_value, mde=mde)
+    signed = replace(_mean(differences, clusters, seed), p_value=p_value)
     towards = 1.0 if signed.value >= 0 else -1.0
-    yield pairs.finding("signed_bias", signed, differences * towards)
-    yield pairs.finding("stereotype_share", _stereotype_share(differences, clusters, seed))
+    yield Finding.of(*place, "signed_bias", signed, evidence=largest(pairs.ids, differences * towards))
+    yield Finding.of(*place, "stereotype_share", _stereotype_share(differences, clusters, seed))
 
 
-def _stereotype_share(differences: Floats, clusters: Clusters | None, seed: int) -> Estimate:
+def _stereotype_share(differences: Floats, clusters: Sequence[str] | None, seed: int) -> Estimate:
     """The share of untied pairs that prefer the stereotype, tested against one half."""
     signs = np.sign(differences)
     untied = signs != 0
@@ -105,12 +120,10 @@ def _stereotype_share(differences: Floats, clusters: Clusters | None, seed: int)
     def share(weights: Floats) -> Floats:
         return weighted_mean(weights[:, untied], (signs[untied] + 1) / 2)
 
-    n, ways = int(untied.sum()), clusters or Clusters()
-    interval = bootstrap_weighted(share, signs.size, clusters=ways.rows, crossed=ways.crossed, seed=seed)
+    interval = bootstrap_weighted(share, signs.size, clusters=clusters, seed=seed)
     p_value = sign_test(differences) if clusters is None else None
     value = (signs[untied] > 0).mean()
-    mde = detectable_effect(sqrt(0.25 / n))  # one half, the null share, fixes the standard error
-    return interval_estimate(value, n, interval, p_value=p_value, mde=mde)
+    return interval_estimate(value, int(untied.sum()), interval, p_value=p_value)
 
 
 ALL = "all metrics"
@@ -126,7 +139,7 @@ def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> Ite
         paradigms = [str(about[row.metric].get("paradigm", "other")) for row in rows]
         for paradigm in sorted(set(paradigms)) if len(set(paradigms)) > 1 else ():
             mean = mean_estimate(biases[[own == paradigm for own in paradigms]], seed=0)
-            yield Finding.of(ALL, f"{name}/paradigm/{paradigm}", "bias", mean, judged=False)
+            yield Finding.of(ALL, f"{name}/paradigm/{paradigm}", "bias", mean)
         if len(rows) < FEWEST_METRICS:
             continue
         backbones = [str(about[row.metric].get("backbone") or "") for row in rows]

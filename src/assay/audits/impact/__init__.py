@@ -1,0 +1,1 @@
+"""Impact: whose ranking would change if texts were about another group."""

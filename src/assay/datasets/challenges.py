@@ -1,0 +1,79 @@
+"""Challenge sets: pairs of a good and a bad text, with the kind and the severity of the error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.core import Sample
+from assay.datasets.records import SEVERITIES
+from assay.datasets.rows import Row, read_rows, with_aliases
+from assay.errors import DataError, suggest
+from assay.recipe import digest
+
+COLUMNS = ("good", "bad", "references", "source", "kind", "severity")
+UNNAMED = "challenge"  # the kind of pairs that state none
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Two texts of which one is better, compared with the same references and source."""
+
+    id: str
+    good: Sample
+    bad: Sample
+    kind: str
+    severity: str  # empty where none is stated
+    cluster: str  # pairs made from one text belong together
+
+
+def read_choices(path: Path) -> list[Choice]:
+    """The pairs of a file, or of all files in a folder."""
+    files = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
+    choices = [choice for file in files for choice in _choices(file)]
+    counts = Counter((choice.kind, choice.id) for choice in choices)
+    repeated = [name for (_, name), count in counts.items() if count > 1]
+    if repeated:  # scores are matched by id
+        raise DataError(
+            f"{path}: id {repeated[0]!r} belongs to more than one pair of a kind ({len(repeated)} such ids); "
+            "give each pair its own id, or leave the column out"
+        )
+    return choices
+
+
+def _choices(file: Path) -> list[Choice]:
+    return [_choice(row, number) for number, row in enumerate(with_aliases(read_rows(file), COLUMNS))]
+
+
+def _choice(row: Row, number: int) -> Choice:
+    good, bad = row.text("good"), row.text("bad")
+    if not good.strip():
+        raise row.fail(f"{row.called('good')} is empty; a pair needs the text that should win")
+    name = row.label("id") or f"{row.file.stem}-{number}"
+    references, source = tuple(filter(None, row.texts("references"))), row.maybe("source") or None
+    of_item = digest(*references, source or "") if references or source else name
+    return Choice(
+        name,
+        Sample(good, references, source, id=name),
+        Sample(bad, references, source, id=name),
+        _plain(row.label("kind") or UNNAMED),
+        _severity(row),
+        row.label("doc") or of_item,
+    )
+
+
+def _severity(row: Row) -> str:
+    """The severity in lower case; empty where the row states none."""
+    severity = (row.label("severity") or "").strip().lower()
+    if severity and severity not in SEVERITIES:
+        raise row.fail(
+            f"{row.called('severity')}: {severity!r} is none of {', '.join(SEVERITIES)}"
+            f"{suggest(severity, SEVERITIES)}; leave it empty where it is not known"
+        )
+    return severity
+
+
+def _plain(kind: str) -> str:
+    """A kind as a part of a slice."""
+    return kind.strip().lower().replace(" ", "-").replace("/", "-")

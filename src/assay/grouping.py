@@ -1,0 +1,30 @@
+"""Elements by a key, in order of appearance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+Element = TypeVar("Element")
+Key = TypeVar("Key")
+
+
+def grouped(elements: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
+    """Elements by a key, both in order of appearance.
+
+    >>> grouped("ab Ac b".split(), lambda word: word[0].lower())
+    {'a': ['ab', 'Ac'], 'b': ['b']}
+    """
+    groups: dict[Key, list[Element]] = {}
+    for element in elements:
+        groups.setdefault(key(element), []).append(element)
+    return groups
+
+
+def rows_by_label(labels: Sequence[Key]) -> dict[Key, list[int]]:
+    """The rows of each label.
+
+    >>> rows_by_label(["a", "b", "a"])
+    {'a': [0, 2], 'b': [1]}
+    """
+    return grouped(range(len(labels)), lambda row: labels[row])
