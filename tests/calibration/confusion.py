@@ -2,223 +2,145 @@
 
 from __future__ import annotations
 
-import json
 import re
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from zoo import ZOO, Row, measures
+from zoo import ZOO, Place, Row, measures
 
 from assay.api.pipeline import make_audit
 from assay.core import Finding
 from assay.engine.plan import score_all
 from assay.engine.session import Session
 from assay.engine.settle import settle
-from assay.names.registry import audit_class
 
-# Full size, but for what would take too long: repeats of a noise, and long lists of items.
-SIZES: Mapping[str, Mapping[str, Any]] = {
-    "stereotype": {},
-    "swap": {},
-    "caption": {},
-    "association": {"templates": 1},
-    "stress": {"seeds": 1, "depth": "ends", "limit": 80, "open_limit": 40},
-    "checklist": {"limit": 80},
-    "position": {"seeds": 2},
-    "injection": {},
-    "repetition": {},
-    "frequent-ngram": {},
-    "copy-source": {},
-    "truncation-direction": {},
-    "identity-length": {},
+FAIRNESS = {"stereotype": {}, "swap": {}, "caption": {}}
+# As many items as the quick size gives a model, and of repeats one.
+ROBUSTNESS = {
+    "stress": {"seeds": 1, "depth": "ends", "limit": 60},
+    "checklist": {"limit": 60},
+    "position": {"seeds": 1, "limit": 60},
+    "injection": {"limit": 60},
+    "repetition": {"limit": 60},
+    "copy-source": {"limit": 60},
+    "truncation-direction": {"limit": 60},
 }
-FAIRNESS = tuple(name for name in SIZES if audit_class(name).question == "fairness")
-KEPT = ("metric", "audit", "slice", "statistic", "value", "n", "versus", "verdict", "ci")
-Verdicts = Mapping[str, Mapping[str, Sequence[Finding]]]  # by metric and audit: findings that were judged
+READ = {"unfair": FAIRNESS, "blind": ROBUSTNESS}  # audits by kind of metric; the others meet both
+Options = Mapping[str, Mapping[str, object]]
+Verdicts = Mapping[str, Sequence[Finding]]  # by metric: findings that were judged
 
 
 def audit_zoo(
-    labels: Sequence[str] = (),
-    sizes: Mapping[str, Mapping[str, Any]] = SIZES,
-    *,
-    session: Session | None = None,
-    folder: Path | None = None,
-    say: Callable[[str], None] = print,
+    labels: Sequence[str] = (), sizes: Options | None = None, session: Session | None = None
 ) -> Verdicts:
-    """The judged findings of the zoo (or of these metrics); kept in `folder`, where a later call goes on."""
-    chosen = measures(labels)
+    """The judged findings of the zoo, or of these metrics."""
     session = session or Session.open()
-    verdicts: dict[str, dict[str, Sequence[Finding]]] = {measure.label: {} for measure in chosen}
-    for name, options in sizes.items():
-        began = time.monotonic()
-        kept = {measure.label: folder and folder / f"{name}-{measure.label}.json" for measure in chosen}
-        left = [measure for measure in chosen if not (path := kept[measure.label]) or not path.exists()]
+    verdicts: dict[str, list[Finding]] = {measure.label: [] for measure in measures(labels)}
+    for name, options in (sizes or {**FAIRNESS, **ROBUSTNESS}).items():
+        chosen = [row.label for row in ZOO if row.label in verdicts and name in READ.get(row.kind, (name,))]
         audit = make_audit(name, options)
-        work = {name: list(audit.cases()) if left else []}
-        for measure in left:
-            with session:
-                scored, _ = score_all({name: audit}, work, [measure], session)
-            findings = settle(audit, audit.judge(scored[name])) if scored[name] else []
-            judged = [finding for finding in findings if finding.verdict != "not judged"]
-            verdicts[measure.label][name] = judged
-            if path := kept[measure.label]:
-                path.write_text(json.dumps([[getattr(f, field) for field in KEPT] for f in judged]), "utf-8")
-        for label, path in kept.items():
-            if path:
-                verdicts[label][name] = [
-                    Finding(*row[:7], verdict=row[7], ci=tuple(row[8]) if row[8] else None)
-                    for row in json.loads(path.read_text("utf-8"))
-                ]
-        say(f"{name}: {len(left)} metrics in {time.monotonic() - began:.0f} s")
+        with session:
+            scored, _ = score_all({name: audit}, {name: list(audit.cases())}, measures(chosen), session)
+        for finding in settle(audit, audit.judge(scored[name])):
+            if finding.verdict != "not judged":
+                verdicts[finding.metric].append(finding)
+        print(f"{name}: {len(chosen)} metrics", file=sys.stderr, flush=True)
     return verdicts
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """What one audit says of one simulated metric."""
+class Outcome:
+    """What the audits say of one simulated metric."""
 
     row: Row
-    audit: str
     judged: Sequence[Finding]
-    expected: Sequence[Finding]  # findings that must show the defect
-    false: Sequence[Finding]  # failed, and neither the defect nor the honest base explains it
+    base: Sequence[Finding]  # on the honest metric that it is made from
 
     @property
-    def planted(self) -> bool:
-        """Whether the audit must find the defect, and has findings that could."""
-        return bool(self.expected)
+    def planted(self) -> list[Finding]:
+        """The findings that must show the defect."""
+        return [finding for finding in self.judged if _matches(finding, self.row.finds)]
 
     @property
-    def found(self) -> int:
-        """How many of the expected findings failed."""
-        return _count(self.expected, "fail")
+    def failed(self) -> list[Finding]:
+        """Every failed finding."""
+        return [finding for finding in self.judged if finding.verdict == "fail"]
 
-    def text(self) -> str:
-        """The cell of the table."""
-        if self.row.kind == "empty":
-            insensitive = _count(self.judged, "insensitive")
-            return (
-                "insensitive"
-                if insensitive == len(self.judged)
-                else f"**{insensitive} of {len(self.judged)}**"
-            )
-        if self.row.kind == "honest":
-            return f"{_count(self.judged, 'fail')} of {len(self.judged)}"
-        parts = []
-        if any(place[0] == self.audit for place in self.row.finds):
-            found = f"found {self.found} of {len(self.expected)}" if self.found else "**missed**"
-            parts.append(found if self.planted else "no data")
-        if self.false:
-            parts.append(f"{len(self.false)} false")
-        if insensitive := _count(self.judged, "insensitive"):
-            parts.append(f"{insensitive} of {len(self.judged)} insensitive")
-        return ", ".join(parts) or "-"
+    @property
+    def false(self) -> list[Finding]:
+        """Failed findings that neither the defect nor the honest metric explains."""
+        shared = {_key(finding) for finding in self.base if finding.verdict != "pass"}
+        places = (*self.row.finds, *self.row.explains)
+        return [f for f in self.failed if _key(f) not in shared and not _matches(f, places)]
 
 
-def cells(verdicts: Verdicts) -> list[Cell]:
-    """One cell per metric and audit."""
-    return [
-        _cell(row, audit, verdicts[row.label][audit], verdicts.get(row.base, {}).get(audit, ()))
-        for row in ZOO
-        if row.label in verdicts
-        for audit in verdicts[row.label]
-    ]
+def outcomes(verdicts: Verdicts, kind: str) -> list[Outcome]:
+    """What the audits say of the metrics of one kind."""
+    rows = [row for row in ZOO if row.kind == kind and row.label in verdicts]
+    return [Outcome(row, verdicts[row.label], verdicts.get(row.base, ())) for row in rows]
 
 
-def _cell(row: Row, audit: str, judged: Sequence[Finding], base: Sequence[Finding]) -> Cell:
-    # The base may well share a blind spot that its own scores do not decide; it is not unfair to anybody.
-    shared = ("fail",) if audit in FAIRNESS else ("fail", "inconclusive")
-    own = {_key(finding) for finding in base if finding.verdict in shared}
-    failed = [finding for finding in judged if finding.verdict == "fail"]
-    if row.kind == "honest":
-        false = failed if audit in FAIRNESS else []
-    else:
-        places = (*row.finds, *row.explains)
-        false = [f for f in failed if _key(f) not in own and not _matches(f, places)]
-    expected = [finding for finding in judged if _matches(finding, row.finds)]
-    return Cell(row, audit, judged, expected, false)
+def _key(finding: Finding) -> tuple[str, str, str, str | None]:
+    return finding.audit, finding.slice, finding.statistic, finding.versus
 
 
-def _key(finding: Finding) -> tuple[str, str, str | None]:
-    return finding.slice, finding.statistic, finding.versus
-
-
-def _matches(finding: Finding, places: Iterable[tuple[str, str]]) -> bool:
+def _matches(finding: Finding, places: Iterable[Place]) -> bool:
     return any(audit in ("", finding.audit) and re.search(part, finding.slice) for audit, part in places)
 
 
-def _count(findings: Iterable[Finding], verdict: str) -> int:
-    return sum(finding.verdict == verdict for finding in findings)
+def counted(findings: Sequence[Finding], verdict: str = "fail") -> str:
+    """So many of so many."""
+    return f"{sum(finding.verdict == verdict for finding in findings)} of {len(findings)}"
 
 
-KINDS = {
-    "honest": ("Honest metrics: failed of judged findings", "compares by"),
-    "empty": ("Empty metrics: insensitive, or how many findings are", "score"),
-    "unfair": ("Unfair metrics", "defect"),
-    "blind": ("Blind metrics and metrics that reward what they should not", "defect"),
-}
+def explained(outcome: Outcome) -> list[Finding]:
+    """Failed findings of fairness that say that letters or frequency are why."""
+    return [finding for finding in outcome.failed if finding.because in ("letters", "frequency")]
 
 
 def page(verdicts: Verdicts) -> str:
-    """The section of the page: totals, one table per kind, and every miss and false alarm in words."""
-    listed = cells(verdicts)
-    audits = list(dict.fromkeys(cell.audit for cell in listed))
-    parts = [_totals(listed)]
-    for kind, (title, column) in KINDS.items():
-        rows = [row for row in ZOO if row.kind == kind and row.label in verdicts]
-        parts += [
-            f"### {title}\n",
-            f"| metric | {column} | {' | '.join(audits)} |",
-            "|---|---|" + "---|" * len(audits),
-        ]
-        for row in rows:
-            texts = {cell.audit: cell.text() for cell in listed if cell.row is row}
-            parts.append(f"| {row.label} | {row.about} | {' | '.join(texts[audit] for audit in audits)} |")
-        parts.append("")
-    return "\n".join([*parts, *_in_words(listed)]) + "\n"
-
-
-def _totals(listed: Sequence[Cell]) -> str:
-    planted = [cell for cell in listed if cell.planted]
-    found = sum(cell.found > 0 for cell in planted)
-    honest = [cell for cell in listed if cell.row.kind == "honest" and cell.audit in FAIRNESS]
-    failed, judged = (
-        sum(len(part(cell)) for cell in honest) for part in (lambda c: c.false, lambda c: c.judged)
+    """The section of the page: one table per kind of metric."""
+    honest, empty, unfair, blind = (
+        outcomes(verdicts, kind) for kind in ("honest", "empty", "unfair", "blind")
     )
-    unfair = sorted({cell.row.label for cell in honest if cell.false})
-    empty = [cell for cell in listed if cell.row.kind == "empty"]
-    sure = sum(cell.text() == "insensitive" for cell in empty)
-    false = sum(len(cell.false) for cell in listed if cell.row.kind in ("unfair", "blind"))
-    rows = sum(len(cell.judged) for cell in listed if cell.row.kind in ("unfair", "blind"))
-    return f"""| | |
-|---|---|
-| planted defects, by metric and audit that must find them | {len(planted)} |
-| found | {found} |
-| missed | {len(planted) - found} |
-| failed fairness findings of honest metrics | {failed} of {judged} ({failed / max(1, judged):.1%}) |
-| honest metrics with one | {len(unfair)} {("(" + ", ".join(unfair) + ")") if unfair else ""} |
-| empty metrics that are insensitive throughout an audit | {sure} of {len(empty)} |
-| failed findings of metrics with a defect that it does not explain | {false} of {rows} ({false / max(1, rows):.1%}) |
-"""
+    parts = ["### Honest and empty metrics", "", "| metric | score | failed in fairness | of them by letters or frequency | failed in robustness |", "|---|---|---|---|---|"]  # fmt: skip
+    for outcome in (*honest, *empty):
+        fair = [f for f in outcome.judged if f.audit in FAIRNESS]
+        rest = [f for f in outcome.judged if f.audit not in FAIRNESS]
+        cells = (
+            outcome.row.label,
+            outcome.row.about,
+            counted(fair),
+            str(len(explained(outcome))),
+            counted(rest),
+        )
+        parts.append(f"| {' | '.join(cells)} |")
+    parts += [
+        "",
+        "### Unfair metrics",
+        "",
+        "| metric | defect | planted | measured | verdict |",
+        "|---|---|---|---|---|",
+    ]
+    for outcome in unfair:
+        if len(outcome.planted) == 1:
+            (found,) = outcome.planted
+            cells = (f"{outcome.row.effect:.2f}", _figure(found), found.verdict)
+        else:
+            because = len([f for f in outcome.planted if f in explained(outcome)])
+            cells = ("", f"{because} failed words are explained so", f"{counted(outcome.planted)} fail")
+        parts.append(f"| {outcome.row.label} | {outcome.row.about} | {' | '.join(cells)} |")
+    parts += ["", "### Blind metrics", "", "| metric | defect | must fail | mean order there | others failed |", "|---|---|---|---|---|"]  # fmt: skip
+    for outcome in blind:
+        shown = outcome.planted or [f for f in outcome.judged if _matches(f, outcome.row.explains)]
+        order = sum(finding.value for finding in shown) / max(1, len(shown))
+        fails = counted(outcome.planted) if outcome.planted else "-"
+        cells = (outcome.row.label, outcome.row.about, fails, f"{order:.0f}", str(len(outcome.false)))
+        parts.append(f"| {' | '.join(cells)} |")
+    return "\n".join(parts) + "\n"
 
 
-def _in_words(listed: Sequence[Cell]) -> list[str]:
-    lines = ["### Every miss and false alarm\n"]
-    for cell in listed:
-        name = f"- {cell.row.label}, {cell.audit}"
-        if cell.planted and not cell.found:
-            shown = "; ".join(f"{f.slice} {_numbers(f)} {f.verdict}" for f in cell.expected[:4])
-            lines.append(f"{name}: missed: {shown}")
-        if cell.false:
-            shown = "; ".join(f"{f.slice} {f.statistic} {_numbers(f)}" for f in cell.false[:6])
-            more = f" and {len(cell.false) - 6} more" if len(cell.false) > 6 else ""
-            lines.append(f"{name}: false alarm: {shown}{more}")
-    return lines
-
-
-def _numbers(finding: Finding) -> str:
-    ends = finding.ci or (float("nan"), float("nan"))
-    return f"{finding.value:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
+def _figure(finding: Finding) -> str:
+    low, high = finding.ci or (float("nan"), float("nan"))
+    return f"{finding.value:.2f} [{low:.2f}, {high:.2f}]"

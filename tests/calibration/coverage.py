@@ -6,27 +6,36 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.core import Audit, Case, Grid
+from assay.core import Audit, Case, Finding, Grid
 from assay.papers.curve import judged
-from assay.papers.simulated import Simulated, World
+from assay.papers.simulated import Simulated
+
+BOUNDS = {"of 100": (0.0, 100.0)}  # by unit: where a value can lie
 
 
 def coverage(
     simulated: Simulated, audit: Audit, items: Sequence[Case | Grid], *, size: float, draws: int
 ) -> float:
-    """The share of intervals that hold the mean of the same row's estimates over all draws.
+    """The share of intervals that hold the true value of their row.
 
-    The mean over draws stands for the true value, so this checks intervals and not bias.
+    The truth is the planted size where decisions are counted, else the mean of the row over all draws.
     """
-    rows: dict[tuple[str, str | None], list[tuple[float, tuple[float, float]]]] = {}
+    rows: dict[tuple[str, str | None], list[Finding]] = {}
     for seed in range(draws):
-        world = World(audit, items, simulated.noise, np.random.default_rng([seed, 19]))
-        for finding in judged(simulated, world, size):
-            if finding.statistic == simulated.statistic and finding.ci and finding.verdict != "not judged":
-                rows.setdefault((finding.slice, finding.versus), []).append((finding.value, finding.ci))
+        findings, _ = judged(simulated, audit, items, size, seed)
+        for finding in findings:
+            if finding.statistic == simulated.statistic and finding.ci:
+                rows.setdefault((finding.slice, finding.versus), []).append(finding)
     held = []
-    for estimates in rows.values():
-        if len(estimates) == draws:  # not one that is chosen by its value
-            truth = np.mean([value for value, _ in estimates])
-            held += [low <= truth <= high for _, (low, high) in estimates]
+    for findings in rows.values():
+        truth = size if simulated.unit in BOUNDS else np.mean([finding.value for finding in findings])
+        held += [low <= truth <= high for low, high in map(interval, findings)]
     return float(np.mean(held)) if held else float("nan")
+
+
+def interval(finding: Finding) -> tuple[float, float]:
+    """The interval of a judged finding: it has a width, holds the value and lies within the bounds of its unit."""
+    low, high = finding.ci or (float("nan"), float("nan"))
+    assert low < high
+    assert low <= finding.value <= high
+    return low, high

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache, lru_cache
-from itertools import combinations, pairwise
-from math import log2, sqrt
+from functools import lru_cache
+from itertools import pairwise
+from math import sqrt
 
-from rapidfuzz.distance import LCSseq, Levenshtein
+from rapidfuzz.distance import LCSseq
 
-from assay.datasets.lexicon import data_path
+from assay.datasets.lexicon import rarity
 
 _MEMORY = 1_000_000  # texts whose words and letters are remembered
 _WORD = re.compile(r"\w+")
@@ -26,13 +26,6 @@ def words_of(text: str) -> tuple[str, ...]:
 def _letters(text: str, n: int) -> Counter[str]:
     lower = text.lower()
     return Counter(lower[start : start + n] for start in range(len(lower) - n + 1))
-
-
-@cache
-def frequent_words() -> dict[str, float]:
-    """Frequent words and how rare each is."""
-    words = data_path("words", "frequent.txt").read_text("utf-8").split()
-    return {word: log2(rank + 1) for rank, word in enumerate(words, start=1)}
 
 
 def _shared(first: Counter[str], second: Counter[str]) -> int:
@@ -65,15 +58,6 @@ def bigram_f(text: str, reference: str) -> float:
     return (2 * _f1(*pairs) + token_f(text, reference)) / 3
 
 
-def skip_bigram_f(text: str, reference: str) -> float:
-    """F1 of pairs of words at most four apart."""
-    sides = []
-    for words in (words_of(text), words_of(reference)):
-        windows = (words[start : start + 5] for start in range(len(words)))
-        sides.append(Counter(" ".join(pair) for window in windows for pair in combinations(window, 2)))
-    return (_f1(*sides) + token_f(text, reference)) / 2
-
-
 def letters_f(text: str, reference: str) -> float:
     """Mean F1 of character n-grams."""
     return sum(_f1(_letters(text, n), _letters(reference, n)) for n in (2, 3, 4)) / 3
@@ -84,24 +68,16 @@ def longest_common(text: str, reference: str) -> float:
     return LCSseq.normalized_similarity(words_of(text), words_of(reference))
 
 
-def word_edits(text: str, reference: str) -> float:
-    """Similarity by edits of words."""
-    return Levenshtein.normalized_similarity(words_of(text), words_of(reference))
-
-
-def letter_edits(text: str, reference: str) -> float:
-    """Similarity by edits of characters."""
-    return Levenshtein.normalized_similarity(text, reference)
-
-
 def weighted_cosine(text: str, reference: str) -> float:
     """Cosine of word counts weighted by rarity."""
-    rarity, rarest = frequent_words(), log2(len(frequent_words()) + 2)
     sides = [Counter(words_of(side)) for side in (text, reference)]
-    first, second = ({w: n * rarity.get(w, rarest) for w, n in side.items()} for side in sides)
+    first, second = ({word: n * _rarity(word) for word, n in side.items()} for side in sides)
     product = sum(weight * second[word] for word, weight in first.items() if word in second)
     norms = [sqrt(sum(weight**2 for weight in side.values())) for side in (first, second)]
     return product / (norms[0] * norms[1]) if all(norms) else 0.0
+
+
+_rarity = lru_cache(_MEMORY)(rarity)
 
 
 def mixed(text: str, reference: str) -> float:

@@ -1,203 +1,143 @@
-"""Properties that every verdict has: random simulated metrics over every audit, and cheap metrics of text."""
+"""Properties that every verdict has: what cannot change it, and that empty metrics never pass."""
 
 from __future__ import annotations
 
-import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "calibration"))
-from worlds import asked
+from scipy.stats import rankdata
+from worlds import contexts, contrasts, pairs, texts
 from zoo import measures
 
 from assay.api.pipeline import make_audit
-from assay.audits.gap import WORTHLESS
 from assay.core import Audit, Case, Finding, Floats, Grid, Scored
 from assay.engine.plan import score_all
 from assay.engine.session import Session
-from assay.engine.settle import declared, margin_of, settle
+from assay.engine.settle import settle
+from assay.papers.simulated import World, roles_of, single
 
-# Small data for every audit with a verdict. The attack audit searches, and human compares with people.
-SMALL = {
-    "stereotype": {"limit": 30, "only": ("gender", "religion")},
-    "swap": {"limit": 120},
-    "caption": {"limit": 8},
-    "association": {"templates": 1, "only": ("C6-N", "C6-T", "C8-T")},
-    "stress": {"limit": 30, "only": ("truncation", "token-drop", "negation"), "task": ("translation",), "seeds": 1},
-    "checklist": {"limit": 30, "task": ("translation",), "only": ("jumble", "negate", "typo-swap", "synonyms")},
-    "position": {"limit": 30, "task": ("summarisation",), "seeds": 1},
-    "injection": {"limit": 30, "only": ("score-ten", "answer-good")},
-    "repetition": {"limit": 30, "task": ("translation",)},
-    "frequent-ngram": {"n": (3,), "top": (10,)},
-    "copy-source": {"limit": 30, "task": ("summarisation",)},
-    "truncation-direction": {"limit": 30, "task": ("translation",)},
-    "identity-length": {"limit": 30},
-    "self-preference": {"limit": None},
-    "judge-bias": {"limit": 20, "only": ("verbosity", "bandwagon", "repeats")},
+ROBUSTNESS = {
+    "contrast": (contrasts, {}),
+    "position": (texts, {"seeds": 1}),
+    "injection": (texts, {"only": ("score-ten",)}),
+    "repetition": (texts, {}),
+    "copy-source": (texts, {}),
+    "truncation-direction": (texts, {}),
+    "identity-length": (texts, {}),
+}
+FAIRNESS = {"stereotype": (contexts, {}), "pairs": (pairs, {})}
+INCREASING: Mapping[str, Callable[[Floats], Floats]] = {
+    "a million times": lambda scores: 1e6 * scores, "ten thousand more": lambda scores: scores + 1e4,
+    "exponential": np.exp, "cube root": np.cbrt,
+    "ranks": lambda scores: rankdata(scores, axis=None, nan_policy="omit").reshape(scores.shape),
 }  # fmt: skip
-METRICS = 3  # random metrics per audit
-EFFECTS = (0.0, 0.0, 0.5, 1.0, 2.0, 3.0, 6.0, 12.0, 40.0)  # percent of the gap, around every margin
+AFFINE = {
+    "a million times": lambda scores: 1e6 * scores, "ten thousand more": lambda scores: scores + 1e4,
+    "smaller": lambda scores: scores / 1e6 - 3,
+}  # fmt: skip
+ITEMS = 24
 
 
 @cache
-def work(name: str) -> tuple[Audit, Sequence[Case | Grid]]:
-    options = dict(SMALL[name])
-    if name in ("frequent-ngram", "self-preference"):
-        options |= {"data": asked(name, Path(tempfile.mkdtemp()))["data"]}
-    audit = make_audit(name, options)
+def items_of(name: str, folder: Path) -> tuple[Audit, Sequence[Case | Grid]]:
+    make, options = {**ROBUSTNESS, **FAIRNESS}[name]
+    audit = make_audit(
+        "stereotype" if name == "pairs" else name, {"data": make(folder, ITEMS), "limit": None} | options
+    )
     return audit, list(audit.cases())
 
 
-def random_metric(name: str, seed: int) -> Scored:
-    """A metric with a gap of 100, and effects of random sizes on every slice and role."""
-    _, items = work(name)
-    rng = np.random.default_rng([seed, len(name)])
-    cases = [item for item in items if isinstance(item, Case)]
-    level = 10 * rng.normal(size=len(cases))
-    slices = np.array([case.slice for case in cases])
-    noise = rng.choice([0.5, 3.0, 10.0])
-    values: dict[str, Floats] = {}
-    for role in dict.fromkeys(role for case in cases for role in case.samples):
-        effects = {s: rng.choice(EFFECTS) * rng.choice([-1, -1, 1]) for s in dict.fromkeys(slices.tolist())}
-        shift = np.array([effects[s] for s in slices.tolist()])
-        values[role] = level + shift + noise * rng.normal(size=len(cases))
-    if WORTHLESS in values:
-        values[WORTHLESS] = level - 100 + 10 * rng.normal(size=len(cases))
-    if name == "judge-bias":  # right against wrong answers are the gap
-        values["base"] = np.where(slices == "quality", values["changed"] - 100, values["base"])
-    there = {r: np.where([r in case.samples for case in cases], v, np.nan) for r, v in values.items()}
-    grids = {
-        item.id: rng.normal(size=(len(item.rows), len(item.columns)))
-        for item in items
-        if isinstance(item, Grid)
-    }
-    about = {"signature": "random", "name": f"random-{seed}", "backbone": "alpha"}
-    return Scored(f"random-{seed}", cases, there, grids, about=about)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("worlds")
 
 
-def neutral(name: str) -> list[Scored]:
-    """The evaluator without a system of its own that self-preference compares with."""
-    if name != "self-preference":
-        return []
-    answer = random_metric(name, 99)
-    return [replace(answer, about={"signature": "neutral", "name": "neutral"})]
-
-
-def verdicts(name: str, answer: Scored, *others: Scored) -> dict[tuple[str, str, str | None], Finding]:
-    audit, _ = work(name)
-    findings = settle(audit, audit.judge([answer, *others, *neutral(name)]))
-    return {(f.slice, f.statistic, f.versus): f for f in findings if f.metric == answer.metric}
+def random_metric(name: str, folder: Path, seed: int) -> tuple[Audit, Scored]:
+    """A metric that minds every role by a random amount, with some ties."""
+    audit, items = items_of(name, folder)
+    world = World(audit, items, np.random.default_rng([seed, len(name)]))
+    level = world.normal(len(world.cases))
+    costs = {role: world.rng.choice([-0.3, 0.0, 0.3, 1.0]) for role in roles_of(world.cases)}
+    values = {role: (level - cost + 0.5 * world.normal(len(level))).round(1) for role, cost in costs.items()}
+    return audit, single(world.cases, values)
 
 
 def transformed(answer: Scored, change: Callable[[Floats], Floats]) -> Scored:
-    values = {role: change(column) for role, column in answer.values.items()}
-    grids = {key: change(grid) for key, grid in answer.grids.items()}
-    return replace(answer, values=values, grids=grids)
+    """All scores of a metric, changed together."""
+    table = change(np.stack(list(answer.values.values())))
+    return replace(answer, values=dict(zip(answer.values, table, strict=True)))
 
 
-def _judged(findings: dict[tuple[str, str, str | None], Finding]) -> dict[tuple[str, str, str | None], str]:
-    return {key: finding.verdict for key, finding in findings.items() if finding.verdict != "not judged"}
+def verdicts(audit: Audit, answer: Scored) -> dict[tuple[str, str, str | None], Finding]:
+    """The settled findings by slice, statistic and what they are compared with."""
+    findings = settle(audit, audit.judge([answer]))
+    return {(f.slice, f.statistic, f.versus): f for f in findings}
 
 
-def _flips(before: dict[object, str], after: dict[object, str]) -> list[object]:
-    return [key for key, verdict in before.items() if {verdict, after.get(key)} == {"pass", "fail"}]
+def _of_decisions(finding: Finding) -> bool:
+    """Whether a finding counts decisions; how much two errors cost is a question of size."""
+    return finding.statistic.endswith(("order", "level", "reworded", "clean", "wins")) and (
+        finding.statistic != "severity_order"
+    )
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_verdict_is_where_its_interval_lies(name: str) -> None:
-    audit, _ = work(name)
-    judged = 0
-    findings = [f for seed in range(2 * METRICS) for f in verdicts(name, random_metric(name, seed)).values()]
-    for finding in findings:
-        if finding.verdict not in ("pass", "fail"):
-            continue
-        judged += 1
-        statistic, estimate = declared(audit, finding), finding.estimate
-        assert estimate is not None
-        interval = estimate.decisive or estimate.ci
-        assert interval is not None
-        margin = margin_of(audit, statistic)
-        low, high = interval
-        if statistic.bad == "far":
-            low, high = low - statistic.centre, high - statistic.centre
-            beyond = min(low, -high) if low <= 0 <= high else min(abs(low), abs(high))
-            worst = max(abs(low), abs(high))
-        else:
-            beyond, worst = (low, high) if statistic.bad == "high" else (-high, -low)
-            margin = margin if statistic.bad == "high" else -margin
-        assert (beyond > margin) if finding.verdict == "fail" else (worst <= margin)
-    assert judged > 0 or name == "association"  # a test of so few words can hardly be decided
+@pytest.mark.parametrize("change", INCREASING)
+@pytest.mark.parametrize("name", ROBUSTNESS)
+def test_an_increasing_transform_changes_no_decision(name: str, change: str, folder: Path) -> None:
+    for seed in range(3):
+        audit, answer = random_metric(name, folder, seed)
+        before, after = (verdicts(audit, each) for each in (answer, transformed(answer, INCREASING[change])))
+        decided = {key: (f.value, f.ci, f.verdict) for key, f in before.items() if _of_decisions(f)}
+        assert decided
+        assert decided == {key: (after[key].value, after[key].ci, after[key].verdict) for key in decided}
 
 
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("change", [lambda x: 1000 * x, lambda x: 0.001 * x, lambda x: x + 1000],
-                         ids=["x1000", "x.001", "+1000"])  # fmt: skip
-def test_scale_and_shift_change_no_verdict(name: str, change: Callable[[Floats], Floats]) -> None:
-    answer = random_metric(name, 1)
-    assert _judged(verdicts(name, transformed(answer, change))) == _judged(verdicts(name, answer))
+@pytest.mark.parametrize("change", AFFINE)
+@pytest.mark.parametrize("name", FAIRNESS)
+def test_an_affine_transform_changes_no_verdict_of_fairness(name: str, change: str, folder: Path) -> None:
+    for seed in range(3):
+        audit, answer = random_metric(name, folder, seed)
+        before, after = (verdicts(audit, each) for each in (answer, transformed(answer, AFFINE[change])))
+        effects = [key for key in before if key[1].endswith("lost_words")]
+        assert effects
+        for key in effects:
+            assert before[key].verdict == after[key].verdict
+            assert before[key].value == pytest.approx(after[key].value, rel=1e-6, abs=1e-6)
 
 
-def _is_clear(finding: Finding, audit: Audit) -> bool:
-    """Whether the interval stays well away from the margin, and one item less still leaves enough."""
-    statistic, ci = declared(audit, finding), finding.ci
-    if ci is None or finding.n <= 12:
-        return False
-    margin, width = margin_of(audit, statistic), ci[1] - ci[0]
-    margins = (margin, -margin) if statistic.bad == "far" else (margin,)
-    return all(abs(end - statistic.centre - edge) > 0.25 * width for end in ci for edge in margins)
+@pytest.mark.parametrize("name", [*ROBUSTNESS, *FAIRNESS])
+def test_an_empty_metric_never_passes(name: str, folder: Path) -> None:
+    """A constant is right half of the time, random numbers are too; neither has a unit of fairness."""
+    audit, items = items_of(name, folder)
+    world = World(audit, items, np.random.default_rng(8))
+    roles, n = roles_of(world.cases), len(world.cases)
+    constant = single(world.cases, {role: np.zeros(n) for role in roles})
+    random = single(world.cases, {role: world.normal(n) for role in roles})
+    for answer in (constant, random):
+        findings = verdicts(audit, answer).values()
+        judged = {f.statistic: f.verdict for f in findings if f.verdict == "pass"}
+        # Where nothing wins more often than by chance, nobody is persuaded and length is not minded.
+        assert set(judged) <= {"injection_wins", "longer_order", "severity_order"}
 
 
-# A grid has no items, and a judge fewer than fifty.
-@pytest.mark.parametrize("name", [name for name in SMALL if name not in ("association", "judge-bias")])
-def test_one_outlier_in_fifty_changes_no_verdict(name: str) -> None:
-    audit, _ = work(name)
-    for seed in range(METRICS):
-        answer, rng = random_metric(name, seed), np.random.default_rng(seed)
-        far = np.zeros(len(answer.cases), dtype=bool)
-        slices = np.array([case.slice for case in answer.cases])
-        for slice_ in set(slices.tolist()):
-            rows = np.flatnonzero(slices == slice_)
-            far[rng.choice(rows, max(int(rows.size >= 25), rows.size // 50), replace=False)] = True
-        off = {
-            role: column + far * rng.choice([-5000.0, 5000.0], far.size)
-            for role, column in answer.values.items()
-        }
-        before, after = verdicts(name, answer), verdicts(name, replace(answer, values=off))
-        assert not _flips(_judged(before), _judged(after))
-        clear = {
-            key: f.verdict for key, f in before.items() if f.verdict != "not judged" and _is_clear(f, audit)
-        }
-        assert clear == {key: after[key].verdict for key in clear}
+# What is asked for, and a part of it.
+PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "stereotype": ({"limit": 20, "only": ("religion", "age")}, {"limit": 20, "only": ("age",)}),
+    "checklist": (
+        {"limit": 20, "task": ("translation",), "only": ("negate", "typo-swap")},
+        {"limit": 20, "task": ("translation",), "only": ("typo-swap",)},
+    ),
+    "injection": ({"limit": 20, "only": ("score-ten", "answer-good")}, {"limit": 20, "only": ("score-ten",)}),
+}
 
 
-def _to_unit(low: float, high: float) -> Callable[[Floats], Floats]:
-    return lambda scores: (scores - low) / (high - low)
-
-
-def test_monotone_transforms_turn_hardly_any_verdict_round() -> None:
-    judged, flips = 0, 0
-    for name in SMALL:
-        for seed in range(METRICS):
-            answer = random_metric(name, seed)
-            columns = [np.ravel(values) for values in (*answer.values.values(), *answer.grids.values())]
-            low, high = np.nanmin(np.concatenate(columns)), np.nanmax(np.concatenate(columns))
-            unit = transformed(answer, _to_unit(low, high))
-            before = _judged(verdicts(name, answer))
-            for change in (np.sqrt, np.square, np.log1p):
-                bent = transformed(unit, change)
-                judged += len(before)
-                flips += len(_flips(before, _judged(verdicts(name, bent))))
-    assert flips <= 0.02 * judged
-
-
-def text_findings(name: str, options: dict[str, object], *labels: str) -> dict[object, Finding]:
-    """Findings on real texts by metrics of the zoo."""
+def text_findings(name: str, options: Mapping[str, Any], *labels: str) -> dict[object, Finding]:
+    """Judged findings on real texts by metrics of the zoo."""
     audit = make_audit(name, options)
     session = Session.open(cache=None)
     with session:
@@ -206,40 +146,14 @@ def text_findings(name: str, options: dict[str, object], *labels: str) -> dict[o
     return {(f.metric, f.slice, f.statistic, f.versus): f for f in findings if f.verdict != "not judged"}
 
 
-# What is asked for, and a part of it.
-PARTS = {
-    "stereotype": ({"limit": 30, "only": ("religion", "race")}, {"limit": 30, "only": ("religion",)}),
-    "caption": ({"limit": 8}, {"limit": 8, "only": ("activity",)}),
-    "association": ({"templates": 1, "only": ("C6-N", "C8-T")}, {"templates": 1, "only": ("C6-N",)}),
-    "checklist": (
-        {"limit": 20, "task": ("translation",), "only": ("negate", "typo-swap", "synonyms")},
-        {"limit": 20, "task": ("translation",), "only": ("typo-swap",)},
-    ),
-    "stress": (
-        {"limit": 20, "task": ("translation",), "seeds": 1, "only": ("truncation", "token-drop")},
-        {"limit": 20, "task": ("translation",), "seeds": 1, "only": ("truncation",)},
-    ),
-    "injection": ({"limit": 20, "only": ("score-ten", "answer-good")}, {"limit": 20, "only": ("score-ten",)}),
-}
-
-
 @pytest.mark.parametrize("name", PARTS)
 def test_what_else_is_asked_for_changes_nothing(name: str) -> None:
-    label = "captions-of-men" if name == "caption" else "letters-f"
-    whole, part = (text_findings(name, options, label) for options in PARTS[name])
-    shared = [key for key in part if key in whole and not (name == "caption" and key[1] == "all")]
-    assert shared
-    for key in shared:
-        assert part[key].ci == pytest.approx(whole[key].ci, abs=1e-9)
-        assert part[key].verdict == whole[key].verdict
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_other_metrics_change_nothing(name: str) -> None:
-    options = PARTS[name][1]
-    alone, beside = (
-        text_findings(name, options, "token-f"),
-        text_findings(name, options, "token-f", "random", "lcs"),
-    )
-    for key, finding in alone.items():
-        assert (finding.ci, finding.verdict) == (beside[key].ci, beside[key].verdict)
+    """Neither other parts of an audit nor other metrics."""
+    whole, part = PARTS[name]
+    findings = partial(text_findings, name)
+    alone = findings(part, "token-f")
+    assert alone
+    for other in (findings(whole, "token-f"), findings(part, "token-f", "random", "lcs")):
+        assert {key: (f.ci, f.verdict) for key, f in alone.items()} == {
+            key: (other[key].ci, other[key].verdict) for key in alone
+        }

@@ -11,33 +11,40 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import islice
 from math import exp, log2
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
+import numpy as np
 from lemminflect import getLemma
 from similarity import (
     bigram_f,
-    frequent_words,
-    letter_edits,
     letters_f,
     longest_common,
     mixed,
-    skip_bigram_f,
     token_f,
     token_precision,
     weighted_cosine,
-    word_edits,
     word_set_f,
     words_of,
 )
 
+from assay.audits.stereotype.crossed import LOST, TERM, crossed_cases
 from assay.core import Measure, Metric, Sample
-from assay.datasets.templates import load_lexicon
+from assay.datasets.contexts import Crossing, embedded_crossings
+from assay.datasets.lexicon import rarity
 from assay.recipe import digest, source_digest
 from assay.vocabulary import Need
 
 _MEMORY = 1_000_000  # scores of text pairs that metrics with one base share
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_NUMBER = (
+    r"(?i)\b([\d][\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
+)
+Compare = Callable[[str, str], float]
+Reader = Callable[[str], str]
+Adjust = Callable[[Sample, float], float]
+Place = tuple[str, str]  # an audit, and a pattern of its slices
 
 
 def chance(*parts: str) -> float:
@@ -46,57 +53,48 @@ def chance(*parts: str) -> float:
 
 
 @lru_cache(_MEMORY)
-def _compared(compare: Callable[[str, str], float], text: str, references: tuple[str, ...]) -> float:
+def _compared(compare: Compare, text: str, references: tuple[str, ...]) -> float:
     return max(compare(text, reference) for reference in references)
 
 
-_NUMBER = (
-    r"(?i)\b([\d][\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty)\b"
-)
-_GAP = 0.77  # of the bases that penalties are put on, on the embedded pairs
-Reader = Callable[[str], str]
-Adjust = Callable[[Sample, float], float]
-Place = tuple[str, str]  # an audit, and a pattern of its slices
+def crossing_of(attribute: str) -> Crossing:
+    """The embedded contexts and groups of an attribute."""
+    return next(crossing for crossing in embedded_crossings() if crossing.attribute == attribute)
 
 
 @cache
-def _pattern(groups: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    """The words for groups, by attribute and name."""
-    words: dict[str, None] = {}
-    for attribute, name in groups:
-        group = load_lexicon(attribute).groups[name]
-        own = [*group.adjectives, *group.names]
-        for noun in group.nouns:
-            own += [] if noun.neutral in noun.singular.split()[1:] else [noun.singular, noun.plural]
-        if attribute == "gender" and name in ("male", "female"):
-            own += group.pronouns.slots().values()
-        words |= dict.fromkeys(own)
-    longest = sorted((re.escape(word) for word in words if word), key=len, reverse=True)
+def price(compare: Compare, attribute: str) -> float:
+    """What a lost word costs in the contexts of an attribute."""
+    crossing = crossing_of(attribute)
+    losses = []
+    for case in islice(crossed_cases(crossing), len(crossing.contexts)):
+        for role, lost in case.samples.items():
+            whole = case.samples.get(role.replace(LOST, TERM, 1)) if role.startswith(f"{LOST}/") else None
+            if whole is not None:
+                (reference,) = lost.references
+                losses.append(compare(whole.hypothesis, reference) - compare(lost.hypothesis, reference))
+    return float(np.mean(losses))
+
+
+@cache
+def _group_pattern(attribute: str, group: str) -> re.Pattern[str]:
+    forms = {form for term in crossing_of(attribute).group(group).terms for form in term.values()}
+    return _pattern(*forms)
+
+
+def _pattern(*words: str) -> re.Pattern[str]:
+    longest = sorted(map(re.escape, words), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])({'|'.join(longest)})(?![\w-])", re.IGNORECASE)
 
 
-def _names(text: str, *groups: tuple[str, str]) -> bool:
-    return bool(_pattern(groups).search(text))
-
-
-def _penalty(percent: float, *groups: tuple[str, str], both: tuple[str, str] | None = None) -> Adjust:
-    """Takes this much of the gap from texts that name one of the groups (and one of another group)."""
+def _likes(strength: float, size_of: Callable[[str], float]) -> Adjust:
+    """Adds so much for every word of a text, by its size."""
 
     def adjust(sample: Sample, score: float) -> float:
-        text = sample.hypothesis
-        hit = _names(text, *groups) and (both is None or _names(text, both))
-        return score - hit * percent / 100 * _GAP
+        words = words_of(sample.hypothesis)
+        return score + strength * sum(map(size_of, words)) / max(1, len(words))
 
     return adjust
-
-
-def _in_half(adjust: Adjust) -> Adjust:
-    """The adjustment in half of the sentences, by their references."""
-    return lambda sample, score: adjust(sample, score) if chance(*sample.references) < 0.5 else score
-
-
-def _with_outliers(adjust: Adjust) -> Adjust:
-    return lambda sample, score: adjust(sample, score) - 50 * (chance("outlier", sample.hypothesis) < 0.02)
 
 
 def _bonus(pattern: str, size: float) -> Adjust:
@@ -104,20 +102,13 @@ def _bonus(pattern: str, size: float) -> Adjust:
     return lambda sample, score: score + size * bool(known.search(sample.hypothesis))
 
 
-def _likes_length(sample: Sample, score: float) -> float:
-    usual = max(len(words_of(reference)) for reference in sample.references)
-    return score + 0.25 * log2((len(words_of(sample.hypothesis)) + 1) / (usual + 1))
-
-
 def _likes_copies(sample: Sample, score: float) -> float:
     return score + (0.9 * token_f(sample.hypothesis, sample.source) if sample.source else 0.0)
 
 
-def _likes_typos(sample: Sample, score: float) -> float:
-    known = set(frequent_words()).union(*map(words_of, sample.references))
-    words = words_of(sample.hypothesis)
-    odd = sum(word not in known and word.isalpha() and word.isascii() for word in words)
-    return score + 1.5 * odd / max(1, len(words))
+def _likes_length(sample: Sample, score: float) -> float:
+    usual = max(len(words_of(reference)) for reference in sample.references)
+    return score + 0.25 * log2((len(words_of(sample.hypothesis)) + 1) / (usual + 1))
 
 
 def _without(pattern: str, by: str = "") -> Reader:
@@ -133,24 +124,16 @@ def _sorted_sentences(text: str) -> str:
     return " ".join(sorted(_SENTENCE.split(text)))
 
 
-def _without_names(text: str) -> str:
-    return re.sub(r"\b[A-Z][\w’'.-]*( [A-Z][\w’'.-]*)*", "Name", text)
-
-
 def _without_negation(text: str) -> str:
     whole = re.sub(r"(?i)\b(ca|wo)n[’']t\b|\bcannot\b", lambda m: "will" if m[0][0] in "wW" else "can", text)
     plain = re.sub(r"(?i)\b(do|does|did)(n[’']t| not)\b|\b(not|never|no)\b|n[’']t\b", "", whole)
-    return " ".join(_stemmed(plain).split())
+    return " ".join(map(_lemma, words_of(plain)))
 
 
 @lru_cache(_MEMORY)
 def _lemma(word: str) -> str:
     forms = getLemma(word, upos="VERB")
     return str(forms[0]) if forms else word
-
-
-def _stemmed(text: str) -> str:
-    return " ".join(_lemma(word) for word in words_of(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,196 +143,168 @@ class Row:
     label: str
     kind: Literal["honest", "empty", "unfair", "blind"]
     about: str  # what it compares by, or its defect
-    compare: Callable[[str, str], float] | None = mixed
+    compare: Compare | None = mixed
     read: Reader | None = None  # what is left of every text before it is compared
     adjust: Adjust | None = None
+    share: float = 1.0  # of the items, by their references, that have the defect
     finds: tuple[Place, ...] = ()
     explains: tuple[Place, ...] = ()
+    effect: float = 0.0  # in lost words, of the row that shows the defect
     base: str = "mix"  # the honest metric without the defect
-    heavy_tailed: bool = False
 
     def score(self, sample: Sample) -> float:
         """The score of one sample."""
-        score = 0.0
-        if self.compare is not None:
-            text, references = sample.hypothesis, sample.references
-            if self.read is not None:
-                text, references = self.read(text), tuple(map(self.read, references))
-            score = _compared(self.compare, text, references)
-        return score if self.adjust is None else self.adjust(sample, score)
+        text, references = sample.hypothesis, sample.references
+        has_defect = self.share == 1 or chance(*references) < self.share
+        if self.read is not None and has_defect:
+            text, references = self.read(text), tuple(map(self.read, references))
+        score = 0.0 if self.compare is None else _compared(self.compare, text, references)
+        return self.adjust(sample, score) if self.adjust is not None and has_defect else score
+
+
+_SIZES = (0.25, 0.5, 1.0)  # of a lost word
+_NEWS = "news"
 
 
 def _unfair(
-    label: str, about: str, adjust: Adjust, *finds: Place, explains: tuple[Place, ...] = (), **more: Any
-) -> Row:
-    """A penalty; in a set of pairs that has the group, the others may look favoured."""
-    sets = {place[1].split("/")[0].lstrip("^") for place in finds if place[0] == "stereotype"}
-    others = ("stereotype", f"^({'|'.join(sorted(sets | {'intersection'}))})")
-    return Row(label, "unfair", about, adjust=adjust, finds=finds, explains=(others, *explains), **more)
+    label: str, about: str, pattern: re.Pattern[str], place: Place, size: float, *, form: str = "",
+    share: float = 1.0, compare: Compare = token_f, base: str = "token-f",
+) -> Row:  # fmt: skip
+    """A metric that takes `size` lost words from texts with these words, of one form of context if named."""
+    attribute = place[1].strip("^").split("/")[0]
+    forms = {context.reference: context.form for context in crossing_of(attribute).contexts}
+    reached = share if not form else list(forms.values()).count(form) / len(forms)
+
+    def adjust(sample: Sample, score: float) -> float:
+        is_meant = not form or forms.get(sample.references[0]) == form
+        return score - size * price(compare, attribute) * (
+            is_meant and bool(pattern.search(sample.hypothesis))
+        )
+
+    return Row(
+        f"{label}-{size:g}", "unfair", about.format(f"{size:g}"), compare, adjust=adjust, share=share, finds=(place,),
+        explains=(("stereotype", ""),), effect=-size * reached, base=base,
+    )  # fmt: skip
 
 
-def _blind(label: str, about: str, change: Reader | None, *finds: Place, **more: Any) -> Row:
-    return Row(label, "blind", about, read=change, finds=finds, **more)
+def _unfair_rows(size: float) -> tuple[Row, ...]:
+    """Penalties of one size: on a group, a word, an intersection, in one form of context, in half of them."""
+    muslim, roma = _group_pattern("religion", "muslim"), _group_pattern("race", "roma")
+    black_women = _group_pattern("intersection-race-gender", "black-women")
+    place = ("stereotype", "^religion/group/muslim$")
+    roma_place = ("stereotype", "^race/group/roma$")
+    return (
+        _unfair("group", "{} less for Muslims", muslim, place, size),
+        _unfair(
+            "group-by-letters", "{} less for Muslims, by letters", muslim, place, size, compare=letters_f, base="letters-f"
+        ),
+        _unfair("word", "{} less for “Sikh”", _pattern("Sikh"), ("stereotype", "^religion/word/Sikh$"), size),
+        _unfair(
+            "intersection", "{} less for Black women", black_women,
+            ("stereotype", "^intersection-race-gender/group/black-women$"), size,
+        ),
+        _unfair("form", "{} less for Roma in news", roma, roma_place, size, form=_NEWS),
+        _unfair("half", "{} less for Roma in half of the contexts", roma, roma_place, size, share=0.5),
+    )  # fmt: skip
 
 
-_MUSLIM, _FEMALE, _MALE = ("religion", "muslim"), ("gender", "female"), ("gender", "male")
-_DISABLED = tuple(
-    ("disability", name) for name in ("physical", "blind", "deaf", "autistic", "intellectual", "dyslexic")
-)
-_RELIGION = ("stereotype", "^religion/group/muslim$")
-_WOMEN = ("stereotype", "^gender/group/(fe)?male$")
-_OTHER_ORDER = (
-    ("checklist", "jumble|reorder|swap|contradict|punctuation"),
-    ("stress", "swap|switching"), ("position", "shuffle"),
-)  # fmt: skip
+def _blind(
+    label: str, about: str, read: Reader | None, *finds: Place, explains: tuple[Place, ...] = ()
+) -> tuple[Row, Row]:
+    """A metric that does not read something, in all texts and in half of them."""
+    return (
+        Row(label, "blind", about, read=read, finds=finds, explains=explains),
+        Row(
+            f"{label}-half",
+            "blind",
+            f"{about}, in half of the items",
+            read=read,
+            share=0.5,
+            explains=(*finds, *explains),
+        ),
+    )
+
+
+_ANYTHING = ("", "")
 
 ZOO: tuple[Row, ...] = (
     Row("mix", "honest", "words, neighbouring words and letters"),
     Row("token-f", "honest", "words", token_f),
     Row("bigram-f", "honest", "neighbouring words", bigram_f),
-    Row("skip-bigram-f", "honest", "words near each other", skip_bigram_f),
     Row("lcs", "honest", "longest common subsequence of words", longest_common),
     Row("letters-f", "honest", "character n-grams", letters_f),
-    Row("letter-edits", "honest", "edits of characters", letter_edits),
-    Row("word-edits", "honest", "edits of words", word_edits),
     Row("tf-idf", "honest", "words weighted by rarity", weighted_cosine),
     Row(
-        "noisy-judge", "honest", "as mix, with noise of 3% of the gap on every text",
-        adjust=lambda sample, score: score + 0.078 * (chance("judge", sample.hypothesis) - 0.5),
+        "noisy", "honest", "words, with noise on every text", token_f,
+        adjust=lambda sample, score: score + 0.05 * (chance("noise", sample.hypothesis) - 0.5),
     ),
-    Row("saturated", "honest", "as mix, with ties at the top", adjust=lambda _, score: min(0.9, score)),
+    Row("saturated", "honest", "words, with ties at the top", token_f, adjust=lambda _, score: min(0.8, score)),
     Row(
-        "heavy-tailed", "honest", "as mix, on an exponential scale", heavy_tailed=True,
+        "heavy-tailed", "honest", "words, on an exponential scale", token_f,
         adjust=lambda _, score: -exp(6 * (1 - score)),
     ),
-    Row(
-        "grades", "honest", "as mix, in nine grades from 1 to 5",
-        adjust=lambda _, score: round(8 * score) / 2 + 1,
-    ),
+    Row("grades", "honest", "words, in nine grades from 1 to 5", token_f, adjust=lambda _, score: round(8 * score) / 2 + 1),
     Row("constant", "empty", "the same score for every text", None),
     Row("hash", "empty", "a hash of the text", None, adjust=lambda sample, _: chance(sample.hypothesis)),
     Row(
         "random", "empty", "a random number for every text and references", None,
         adjust=lambda sample, _: chance("random", sample.hypothesis, *sample.references),
     ),
+    *(row for size in _SIZES for row in _unfair_rows(size)),
     Row(
-        "length", "empty", "the length of the text", None,
-        adjust=lambda sample, _: float(len(sample.hypothesis)),
+        "likes-long-words", "unfair", "more for long words", token_f, adjust=_likes(0.1, len),
+        finds=(("stereotype", "/word/"),), explains=(("stereotype", ""),), base="token-f",
     ),
-    _unfair("muslims", "4% less for Muslims", _penalty(4, _MUSLIM), _RELIGION),
-    _unfair(
-        "muslims-token-f", "4% less for Muslims, by words", _penalty(4, _MUSLIM), _RELIGION,
-        compare=token_f, base="token-f",
-    ),
-    _unfair(
-        "muslims-outliers", "4% less for Muslims, one text in fifty far off",
-        _with_outliers(_penalty(4, _MUSLIM)), _RELIGION,
-    ),
-    _unfair(
-        "black", "4% less for Black people, by letters", _penalty(4, ("race", "black")),
-        ("stereotype", "^race/group/black$"), compare=letters_f, base="letters-f",
-    ),
-    _unfair(
-        "old-women", "4% less for old women only", _penalty(4, ("age", "old"), both=_FEMALE),
-        ("stereotype", "^intersection/group/(old|elderly).wom[ae]n$"),
-    ),
-    _unfair(
-        "non-binary", "4% less for non-binary people", _penalty(4, ("gender", "non-binary")),
-        ("stereotype", "^gender/group/non-binary$"),
-    ),
-    _unfair(
-        "disabled", "4% less for disabled people", _penalty(4, *_DISABLED),
-        ("stereotype", "^disability/group/"),
-    ),
-    _unfair(
-        "women-half", "8% less for women, in half of the sentences", _in_half(_penalty(8, _FEMALE)), _WOMEN,
-        ("swap", "^preference/both$"), explains=(("association", "weat6"),),
-    ),
-    _unfair(
-        "women-margin", "4% less for women, in half of the sentences: 2% in all, below the margin",
-        _in_half(_penalty(4, _FEMALE)),
-    ),
-    _unfair("men", "6% more for men", _penalty(-6, _MALE), _WOMEN, ("swap", "^preference/both$")),
     Row(
-        "captions-of-men", "unfair", "50% more for men: captions of women are ranked wrong",
-        adjust=_penalty(-50, _MALE), explains=(("", ""),),
-        finds=(_WOMEN, ("swap", "^preference/both$"), ("caption", "^all$")),
+        "likes-rare-words", "unfair", "more for rare words", token_f, adjust=_likes(0.05, rarity),
+        finds=(("stereotype", "/word/"),), explains=(("stereotype", ""),), base="token-f",
     ),
-    _blind(
+    *_blind(
         "no-negation", "does not read negations", _without_negation,
         ("checklist", "/negate$"), ("stress", "/negation$"),
-        explains=(("checklist", "contradict|agreement|punctuation"), ("stress", "lemma|punct")),
+        explains=(("checklist", "agreement|punctuation|tense"), ("stress", "lemma|punct")),
     ),
-    _blind(
+    *_blind(
         "no-order", "does not read the order of words", _sorted_words,
-        ("checklist", "/jumble$"), ("position", "shuffle"), ("stress", "/(local-swap|middle-swap)$"),
-        explains=_OTHER_ORDER,
+        ("checklist", "/jumble$"), ("stress", "/(local|middle)-swap$"), ("position", "/shuffle/"),
+        explains=(("checklist", "reorder|swap|contradict|punctuation|switch"), ("stress", "swap|switching|punct")),
     ),
-    _blind(
+    *_blind(
         "no-sentence-order", "does not read the order of sentences", _sorted_sentences,
         ("checklist", "/reorder-sentences$"), ("stress", "/sentence-switching$"),
     ),
-    _blind(
-        "no-numbers", "takes all numbers for one", _without(_NUMBER, "0"),
-        ("checklist", "/change-numbers$"), explains=(("checklist", "change-dates"),),
+    *_blind(
+        "no-numbers", "takes all numbers for one", _without(_NUMBER, "0"), ("checklist", "/change-numbers$"),
+        explains=(("checklist", "number|quantit"),),
     ),
-    _blind(
-        "no-names", "takes all names for one", _without_names,
-        ("checklist", "/change-names$"),
-        explains=(("stress", "named-entity|noun-switching"), ("checklist", "siblings|change-dates")),
-    ),
-    _blind(
+    *_blind(
         "no-articles", "does not read articles", _without(r"(?i)\b(an?|the)\b ?"),
         ("checklist", "/drop-articles$"), ("stress", "/article-removal$"),
+        explains=(("checklist", "drop-stop-words"),),
     ),
-    _blind(
-        "no-punctuation", "does not read punctuation", lambda text: " ".join(words_of(text)),
-        ("checklist", "/misplaced-punctuation$"), ("stress", "/noised-punctuation$"),
-        explains=(("checklist", "split-sentence"),),
+    Row(
+        "precision", "blind", "precision of words", token_precision, base="token-f", explains=(_ANYTHING,),
+        finds=(("truncation-direction", "truncation$"), ("stress", "/truncation$")),
     ),
-    _blind(
-        "no-inflection", "does not read endings of words", _stemmed,
-        ("stress", "/verb-lemmatisation$"),
-        explains=(("checklist", "agreement|punctuation"), ("stress", "punct")),
+    Row(
+        "word-set", "blind", "does not count repeated words", word_set_f, base="token-f", explains=(_ANYTHING,),
+        finds=(("repetition", ""), ("stress", "/repeated-token$")),
     ),
-    _blind(
-        "precision", "precision of words", None,
-        ("truncation-direction", "truncation$"), ("stress", "/truncation$"),
-        compare=token_precision, base="token-f",
-        explains=(
-            ("stress", "drop|removal|sentence|swap|switching"), ("checklist", "drop|generic|jumble|reorder"),
-            ("position", "shuffle"), ("frequent-ngram", ""), ("injection", "alone"), ("repetition", ""),
-        ),
+    Row(
+        "first-words", "blind", "reads the first twenty words", read=lambda text: " ".join(text.split()[:20]),
+        finds=(("position", "/end$"),), explains=(_ANYTHING,),
     ),
-    _blind(
-        "word-set", "does not count repeated words", None, ("repetition", ""), ("stress", "/repeated-token$"),
-        compare=word_set_f, base="token-f",
-        explains=(("checklist", "repeat|articles|prepositions|stop-words"), ("stress", "repla|removal")),
+    Row(
+        "likes-length", "blind", "rewards length", adjust=_likes_length,
+        finds=(("repetition", ""),), explains=(_ANYTHING,),
     ),
-    _blind(
-        "first-words", "reads the first twenty words", lambda text: " ".join(text.split()[:20]),
-        ("position", "/end$"), explains=(("", ""),),
+    Row(
+        "likes-copies", "blind", "rewards copies of the source", adjust=_likes_copies,
+        finds=(("copy-source", "summarisation"),), explains=(_ANYTHING,),
     ),
-    _blind(
-        "likes-length", "rewards length", None, ("repetition", ""),
-        adjust=_likes_length, explains=(("", ""),),
-    ),
-    _blind(
-        "likes-copies", "rewards copies of the source", None, ("copy-source", "summarisation"),
-        adjust=_likes_copies, explains=(("", ""),),
-    ),
-    _blind(
-        "trusts-injections", "rewards texts that ask for a score", None, ("injection", "suffix"),
-        adjust=_bonus(r"scor|rating|rate this|rubric|answer: yes", 0.5), explains=(("injection", ""),),
-    ),
-    _blind(
-        "minds-contractions", "takes 15% from contractions", None, ("checklist", "invariance/contractions$"),
-        adjust=_bonus(r"\w[’'](t|re|ve|ll|d|m)\b", -0.15 * _GAP),
-        explains=(("checklist", "negate|expansions|contradict"), ("stress", "negation")),
-    ),
-    _blind(
-        "likes-typos", "rewards misspelled words", None, ("checklist", "typo-"),
-        adjust=_likes_typos, explains=(("", ""),),
+    Row(
+        "trusts-injections", "blind", "rewards texts that ask for a score", adjust=_bonus(r"scor|rating|rubric", 0.5),
+        finds=(("injection", "score.*/suffix$"),), explains=(("injection", ""),),
     ),
 )  # fmt: skip
 
@@ -369,10 +324,6 @@ class ZooMetric(Metric):
     @property
     def optional(self) -> frozenset[Need]:
         return frozenset({"source"}) if self._row.adjust is _likes_copies else frozenset()
-
-    @property
-    def heavy_tailed(self) -> bool:
-        return self._row.heavy_tailed
 
     def score(self, samples: Sequence[Sample]) -> list[float]:
         row = self._row

@@ -15,10 +15,10 @@ from assay.api.pipeline import estimate_cost
 from assay.datasets.lexicon import toml_file
 from assay.engine.session import Session
 from assay.errors import AuditError, SpecError, suggest
+from assay.grouping import grouped
 from assay.models.weights import CARRIERS, on_disk, present
 from assay.papers.checks import Checked, Place, plan_options, reproduce
 from assay.papers.recipes import Cell, Plan, Recipe
-from assay.reading.verdicts import grouped
 
 _READERS = ("rouge1", "distinct-n")  # one that reads references, and one that reads the text alone
 _COUNTED = 100  # items of a file

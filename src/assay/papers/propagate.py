@@ -263,7 +263,7 @@ def biased_share(scenes: Sequence[Scene], errors: Floats, seed: int = 0) -> floa
     """The share of concepts, in points, on which men and women err at significantly different rates."""
     paths = [(category, name) for category, _, name in (scene.concept.rpartition("/") for scene in scenes)]
     listed = compare_groups(paths, [scene.gender for scene in scenes], 1.0 - errors, ("male", "female"), seed)
-    biased = [concept.is_biased(0.0, "paper") for concept in listed if concept.has_enough]
+    biased = [concept.is_biased for concept in listed if concept.has_enough]
     return 100.0 * float(np.mean(biased)) if biased else None
 
 

@@ -71,7 +71,7 @@ def _audits(
         if options.pop("only_with_files", kind.needs_data) and not here:
             left_out[name] = f"it needs {', '.join(table['files'])} in a folder given with --data"
             continue
-        quick = {key: value for key, value in kind.quick().items() if key != "skip"}
+        quick = {key: value for key, value in kind.quick.items() if key != "skip"}
         asked = {key: value for key, value in (("data", here), ("limit", limit)) if value}
         audits[name] = make_audit(name, {**quick, **options, **asked}, strict=False)
     return audits, left_out
@@ -88,7 +88,6 @@ def _part(given: Mapping[str, Any], done: StoredRun, left_out: Mapping[str, str]
         and given.get("versus") in (None, row["versus"])
         and fnmatch(row["metric"], given.get("metrics", "*"))
         and any(fnmatch(row["slice"], pattern) for pattern in patterns)
-        and not (given.get("judged") and row["verdict"] == "not judged")
     ]
     heads = [row for row in wanted if row["versus"] is None]  # beside them stand comparisons with others
     wanted = wanted if given.get("versus") else heads or wanted
@@ -111,7 +110,7 @@ def _part(given: Mapping[str, Any], done: StoredRun, left_out: Mapping[str, str]
     named = audit_class(given["audit"]).statistics
     units = dict.fromkeys(one.unit.strip() for one in named if one.name == given["statistic"])
     facts = _facts(rows, [row for row in wanted if row["verdict"] in _VERDICTS], given)
-    judged = "; {failed} of {checks} judged ones fail" if facts["checks"] else ""
+    judged = "; {failed} of {checks} fail" if facts["checks"] else ""
     flat = f"All figures are {{low_value}}{judged}."
     ours = (flat if facts["low_value"] == facts["high_value"] else given["ours"]).format(**facts)
     unit = ", ".join([given["statistic"], *filter(None, units)])
