@@ -1,59 +1,35 @@
-"""Judged findings to each metric's answers: slices counted once, by what their checks say together.
+"""Judged findings to each metric's answers: how many questions it passes, fails and leaves open.
 
-A slice is one question to a metric, however many statistics were judged there. An audit of robustness asks
-two kinds of question. Statistics whose bad side is high or low ask whether an error is noticed: a metric that
-fails is blind. Statistics that are bad far from their centre ask whether the score stays where nothing that
-matters has changed: a metric that fails is over-sensitive.
+A slice of an audit is one question, however many statistics were judged there: it is failed where one of them
+fails, passed where all of them pass, and unknown else.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from assay.core import Statistic
 from assay.datasets.lexicon import toml_file
+from assay.grouping import grouped
 from assay.reading.results import StoredRun
 from assay.reading.text import amount
-from assay.reading.verdicts import Row, checks, gravest_failures, grouped
+from assay.reading.verdicts import Row, checks, gravest_failures
 from assay.vocabulary import QUESTIONS, Question
 
-# Beside the verdicts: "over-sensitive" and "steady" are failure and pass where the score should stay.
-Outcome = Literal["pass", "fail", "over-sensitive", "steady", "inconclusive", "insensitive"]
+Outcome = Literal["pass", "fail", "inconclusive"]
 Slice = tuple[str, str]  # audit, slice
 NAMED = 3  # failed slices that a summary names
 _WORDS: dict[Question, list[str]] = toml_file("report", "words")["answers"]
 
 
-def asks_for_change(statistic: Statistic) -> bool:
-    """Whether a statistic of robustness asks if an error is noticed, rather than if the score stays."""
-    return statistic.bad in ("high", "low")
-
-
 def outcome_of(judged: Sequence[Row]) -> Outcome:
     """What the judged findings of one metric on one slice say together."""
     verdicts = {row["verdict"] for row in judged}
-    robustness = judged[0].info.question == "robustness"
-    errors = not robustness or any(asks_for_change(row.declared) for row in judged)
     if "fail" in verdicts:
-        blind = not robustness or any(_is_blind(row, errors=errors) for row in judged)
-        return "fail" if blind else "over-sensitive"
-    if verdicts == {"pass"}:
-        return "pass" if errors else "steady"
-    return "insensitive" if verdicts == {"insensitive"} else "inconclusive"
-
-
-def _is_blind(row: Row, *, errors: bool) -> bool:
-    """Whether a failure is that of a metric which minds too little.
-
-    Where the slice also asks if an error is noticed, a value below the centre is too lenient (people minded
-    more); elsewhere a score that moves either way is over-sensitive.
-    """
-    if row["verdict"] != "fail" or not errors:
-        return False
-    return row.declared.bad != "far" or row["value"] < row.declared.centre
+        return "fail"
+    return "pass" if verdicts == {"pass"} else "inconclusive"
 
 
 def slice_outcomes(judged: Iterable[Row]) -> dict[str, dict[Slice, Outcome]]:
@@ -71,8 +47,7 @@ class Answer:
 
     question: Question
     counts: Mapping[Outcome, int]
-    gravest: Mapping[str, str] = field(default_factory=dict)  # what failed, gravest first, and by how much
-    first: str = ""  # of these, in a word or two
+    failures: tuple[Row, ...] = ()  # the gravest first
 
     def count(self, outcome: Outcome) -> int:
         return self.counts.get(outcome, 0)
@@ -82,63 +57,46 @@ class Answer:
         return sum(self.counts.values())
 
     @property
-    def unknown(self) -> int:
-        """Slices that say nothing, for want of data or of sensitivity."""
-        return self.count("inconclusive") + self.count("insensitive")
+    def settled(self) -> int:
+        """Slices that were passed or failed."""
+        return self.count("pass") + self.count("fail")
 
     @property
     def is_unsettled(self) -> bool:
         """Whether nothing failed, but most slices say nothing."""
-        return self.verdict == "pass" and self.unknown * 2 > self.total
+        return not self.count("fail") and 2 * self.settled < self.total
 
     @property
     def verdict(self) -> str:
-        """A failure outweighs everything; a metric without a pass or a failure is unknown or insensitive."""
+        """A failure outweighs everything."""
         if not self.total:
             return "not measured"
-        if self.count("fail") or self.count("over-sensitive"):
+        if self.count("fail"):
             return "fail"
-        if self.count("insensitive") * 2 > self.total:
-            return "insensitive"
-        return "pass" if self.count("pass") else "inconclusive"
+        return "inconclusive" if self.is_unsettled else "pass"
 
     @property
     def words(self) -> str:
+        """The verdict in words."""
         _, _, failed, passed = _WORDS[self.question]
-        if self.verdict == "fail" and not self.count("fail"):
-            return "over-sensitive"
-        if self.is_unsettled:
-            return "mostly unknown"
-        return {"fail": failed, "pass": passed, "inconclusive": "unknown"}.get(self.verdict, self.verdict)
-
-    @property
-    def subject(self) -> str:
-        """Whom or what the gravest failure concerns, in a word or two; where none failed, what is known."""
-        known = {"pass": "none found", "not measured": "-"}
-        return self.first or ("unknown" if self.is_unsettled else known.get(self.verdict, self.words))
-
-    @property
-    def tally(self) -> str:
-        """The counts alone: passed/failed/unknown(insensitive)."""
-        insensitive = f"({self.count('insensitive')})" if self.count("insensitive") else ""
-        return f"{self.count('pass')}/{self.count('fail')}/{self.unknown}{insensitive}" if self.total else "-"
+        words = {"fail": failed, "pass": passed, "inconclusive": "mostly unknown"}
+        return words.get(self.verdict, self.verdict)
 
     @property
     def detail(self) -> str:
-        """How many slices came out which way, and the gravest failures of fairness by name."""
+        """The gravest failures by name, and how many slices were settled."""
         if not self.total:
             is_agreement = self.question == "agreement"
             return "give your ratings to assay run human" if is_agreement else "no audit asked this"
         passed, failed, *_ = _WORDS[self.question]
-        names = [" ".join(pair) for pair in self.gravest.items()] if self.question == "fairness" else []
-        more = ", ..." if len(names) > NAMED else ""
-        named = f" ({', '.join(names[:NAMED])}{more})" if names else ""
-        parts = [f"{self.count('pass')} {passed}", f"{self.count('fail')} {failed}{named}"]
-        if self.count("steady") or self.count("over-sensitive"):
-            parts += [f"{self.count('steady')} steady", f"{self.count('over-sensitive')} over-sensitive"]
-        insensitive = self.count("insensitive")
-        parts.append(f"{self.unknown} unknown" + (f" ({insensitive} insensitive)" if insensitive else ""))
-        return " / ".join(parts)
+        counts = f"{self.count('pass')} {passed}, {self.count('fail')} {failed}"
+        return f"{counts}, {self.count('inconclusive')} unknown"
+
+    def named(self, most: int = NAMED) -> str:
+        """The gravest failures by name, each once, and how many more there are."""
+        names = list(failed_names(self.failures))
+        more = f" and {len(names) - most} more" if len(names) > most else ""
+        return f"{', '.join(names[:most])}{more}"
 
 
 def answers(run: StoredRun) -> dict[tuple[str, Question], Answer]:
@@ -147,32 +105,30 @@ def answers(run: StoredRun) -> dict[tuple[str, Question], Answer]:
     for question in QUESTIONS:
         judged = checks(run, question)
         outcomes = slice_outcomes(judged)
-        by_metric = grouped(gravest_failures(judged), lambda row: row["metric"])
+        failures = grouped(gravest_failures(judged), lambda row: row["metric"])
         for metric in run.metrics:
-            own = outcomes.get(metric, {})
-            blind = [row for row in by_metric.get(metric, ()) if own[row["audit"], row["slice"]] == "fail"]
-            first = _subject(blind[0]) if blind else ""
-            named, counts = failed_names(blind), Counter(own.values())
-            answered[metric, question] = Answer(question, counts, named, first)
+            counts = Counter(outcomes.get(metric, {}).values())
+            answered[metric, question] = Answer(question, counts, tuple(failures.get(metric, ())))
     return answered
 
 
-def _subject(row: Row) -> str:
-    """The last part of a slice, or the audit where that is a level or the number of a test (`weat6`)."""
-    last = str(row["slice"]).rpartition("/")[2]
-    name = str(row["audit"]) if any(map(str.isdigit, last)) else last
-    return name.replace("-", " ").replace("_", " ")
+def failed_names(failures: Iterable[Row]) -> dict[str, str]:
+    """What failed, gravest first, each once, with its size: Roma, -0.54 of a lost word."""
+    names: dict[str, str] = {}
+    for row in failures:
+        names.setdefault(subject_of(row), amount(row["value"], row.declared))
+    return names
 
 
-def failed_names(failed: Iterable[Row]) -> dict[str, str]:
-    """What failed slices concern, gravest first, each once, and by how much: genderqueer, -10% of the gap.
+def subject_of(row: Row) -> str:
+    """Whom or what a finding is about, in a word or two: the last part of its slice, a word in quotes.
 
-    The last part of a slice of fairness is whom or what it concerns; other slices are named in full.
+    Where that is a level or the number of a test (`weat6`), it is the audit. A group is written as its own
+    words are: sikh as Sikh.
     """
-    named: dict[str, str] = {}
-    for row in gravest_failures(failed):
-        subject = row["slice"]
-        if row.info.question == "fairness":
-            subject = subject.rpartition("/")[2].replace("-", " ").replace("_", " ")
-        named.setdefault(subject, amount(row["value"], row.declared))
-    return named
+    *path, last = str(row["slice"]).split("/")
+    if "word" in path:
+        return f"“{last}”"
+    spelt = {word.lower(): word for word in str(row["named_by"] or "").split(", ")}
+    name = str(row["audit"]) if any(map(str.isdigit, last)) else spelt.get(last, last)
+    return name.replace("-", " ").replace("_", " ")

@@ -19,10 +19,10 @@ import polars as pl
 
 from assay.core import Statistic
 from assay.errors import SpecError
-from assay.reading.evidence import WORTHLESS, wanted_roles
+from assay.reading.evidence import wanted_roles
 from assay.reading.results import StoredRun, load_run
 from assay.reading.text import ROUNDING
-from assay.reading.verdicts import Row, beyond_margin, rows_of
+from assay.reading.verdicts import Row, beyond_bar, rows_of
 from assay.statistics.estimates import benjamini_hochberg
 from assay.vocabulary import Verdict
 
@@ -210,10 +210,9 @@ def _by_case(
 
 def _effect(scores: Mapping[str, float], slice_: str) -> float | None:
     """What the finding is about, on one item: the mean score of the changed texts minus that of the base."""
-    roles = [role for role in scores if role != WORTHLESS]
-    if len(roles) < 2:
+    if len(scores) < 2:
         return None
-    base, *others = wanted_roles(slice_, roles)
+    base, *others = wanted_roles(slice_, list(scores))
     return fmean(scores[role] for role in others) - scores[base]
 
 
@@ -240,13 +239,11 @@ def _compared(old: Mapping[str, Any], new: Row, key: Key, paired: _Paired | None
 def _directed(change: Change, q_value: float, statistic: Statistic) -> Change:
     """Better or worse by a verdict that turned, or by a significant change away from or to the bad side."""
     change = replace(change, q_value=None if change.p_value is None else q_value)
-    if "insensitive" in change.verdicts:  # without a gap the numbers mean nothing
-        return replace(change, direction="not compared")
     if change.verdicts in (("fail", "pass"), ("pass", "fail")):
         return replace(change, direction="better" if change.verdicts[1] == "pass" else "worse")
     if change.q_value is None or change.q_value >= ALPHA:
         return change
-    before, after = (beyond_margin(value, value, statistic) for value in (change.before, change.after))
+    before, after = (beyond_bar(value, value, statistic) for value in (change.before, change.after))
     direction: Direction = "better" if after < before else "worse" if after > before else "unchanged"
     return replace(change, direction=direction)
 
@@ -257,12 +254,8 @@ def _notes(changes: list[Change], reasons: Mapping[str, list[str]]) -> list[str]
         for audit, differences in reasons.items()
         if differences
     ]
-    insensitive = sum("insensitive" in change.verdicts and not reasons[change.key[1]] for change in changes)
     tested = [change for change in changes if change.p_value is not None and change.before != change.after]
     unpaired = sum(not change.is_paired for change in tested)
-    if insensitive:
-        why = "in a run the metric does not tell clean from worthless texts there"
-        notes.append(f"{insensitive} findings are not compared: {why}")
     if unpaired:
         why = "as if the runs had other items, since their items could not be paired"
         notes.append(f"{unpaired} of {len(tested)} differences are tested {why}")

@@ -17,26 +17,31 @@ LONGEST = 1500  # characters of a text that are shown
 BUDGET = 2_500_000  # characters of examples in a page
 MAPS = 2_000_000  # and of explanations
 REFERENCES = 3  # references of a text that are shown
-WORTHLESS = "worthless"  # the role of the text at the lower end of the gap
 _SEED = re.compile(r"/\d+$")
+_ASIDE = ("lost/", "neutral", "reworded")  # texts that a finding is measured by, and not about
 
 Key = tuple[str, str]  # audit, case
 
 
 def wanted_roles(slice_: str, roles: Sequence[str]) -> list[str]:
-    """The roles that a finding of this slice is about: the first (the base), then those its path names.
+    """The roles that a finding of this slice is about: the base, then those that its path names.
 
-    The worthless text comes last: its score shows how large the gap is.
+    The base is the first role; of texts about groups, the first that is about another group.
 
-    >>> wanted_roles("wmt/truncation/0.5", ["gold", "0.1/1", "0.5/1", "0.5/2", "worthless"])
-    ['gold', '0.5/1', '0.5/2', 'worthless']
+    >>> wanted_roles("wmt/truncation/0.5", ["gold", "0.1/1", "0.5/1", "0.5/2", "reworded"])
+    ['gold', '0.5/1', '0.5/2']
+    >>> wanted_roles("religion/group/sikh", ["term/sikh/Sikh", "term/hindu/Hindu", "lost/sikh/Sikh"])
+    ['term/hindu/Hindu', 'term/sikh/Sikh']
     """
-    base, *others = [role for role in roles if role != WORTHLESS] or roles
-    worthless = [WORTHLESS] if WORTHLESS in roles and base != WORTHLESS else []
+    base, *others = [role for role in roles if not role.startswith(_ASIDE)] or roles
+    name = slice_.rpartition("/")[2]
     named = [role for role in others if f"/{slice_}".endswith(("/" + role, "/" + _SEED.sub("", role)))]
+    named = named or [role for role in (base, *others) if name in role.split("/")[1:]]
+    if base in named:
+        base = next((role for role in others if role not in named), base)
     if not named:
         named = others if len(others) < ROLES_PER_CASE else others[-1:]
-    return [base, *named[: ROLES_PER_CASE - 1], *worthless]
+    return [base, *named[: ROLES_PER_CASE - 1]]
 
 
 def examples(run: StoredRun, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:

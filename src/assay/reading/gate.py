@@ -1,6 +1,6 @@
 """What must hold of a run for a build to pass: bounds from a TOML file to outcomes, outcomes to JUnit XML.
 
-fail-on = "unfair"            # optional: fail, unfair, blind, inconclusive, insensitive, or a list of them
+fail-on = "unfair"            # optional: fail, unfair, blind, inconclusive, or a list of them
 [[bound]]                     # patterns (*) in metric, audit, slice, statistic, versus
 metric = "bertscore-f"
 statistic = "bias"
@@ -35,9 +35,8 @@ GATES: dict[Gate, tuple[tuple[Question, ...], Verdict]] = {
     "unfair": (("fairness",), "fail"),
     "blind": (("robustness",), "fail"),
     "inconclusive": (QUESTIONS, "inconclusive"),
-    "insensitive": (QUESTIONS, "insensitive"),
 }
-_WORDS = {"fail": "failed", "inconclusive": "inconclusive", "insensitive": "insensitive"}
+_WORDS = {"fail": "failed", "inconclusive": "inconclusive"}
 _PATTERNS = ("metric", "audit", "slice", "statistic", "versus")
 _BOUND_KEYS = (*_PATTERNS, "at-most", "at-least", "by")
 _ALLOW_KEYS = (*_PATTERNS, "because")
@@ -176,8 +175,6 @@ def _gate(row: Row, gates: Sequence[Gate]) -> Gate | None:
 
 
 def _problem(row: Row) -> str:
-    if row["verdict"] == "insensitive":
-        return "insensitive: the metric does not tell clean from worthless texts here"
     return f"{_WORDS[row['verdict']]} with {number(row['value'])}{_interval(row)}"
 
 

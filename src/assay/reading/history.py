@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.reading.compare import Change, Comparison, Direction, compare
 from assay.reading.names import shown
-from assay.reading.ranking import profiles, rankings
+from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
 
 NAMED = 5  # changes in each direction that are named
@@ -23,7 +23,6 @@ def history(runs: Sequence[StoredRun]) -> dict[str, list[dict[str, Any]]]:
         comparison = compare(before, run) if before else None
         notes = comparison.notes if comparison else ()
         lines = {line.metric: line for ranking in rankings(run)[:1] for line in ranking.lines}
-        known = profiles(run)
         for metric in (metric for metric in run.metrics if metric in entries):
             about = [each.about["metrics"].get(metric, {}) for each in (before or run, run)]
             is_same = about[0].get("signature") == about[1].get("signature")
@@ -33,7 +32,7 @@ def history(runs: Sequence[StoredRun]) -> dict[str, list[dict[str, Any]]]:
                     "run": run.folder.name if run.folder else f"run {place + 1}",
                     "date": str(run.about.get("date", ""))[:16].replace("T", " "),
                     "about": f"assay {run.about.get('assay')}, size {run.about.get('size', 'full')}",
-                    "line": lines.get(metric), "profile": known[metric],
+                    "line": lines.get(metric),
                     "changes": _changes(comparison, metric) if comparison else {},
                     "notes": [*changed, *(note for note in notes if " is not compared: " in note)],
                 }

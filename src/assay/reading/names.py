@@ -1,4 +1,4 @@
-"""A run as people read it: metrics with their backbones, plug-ins by their own names, empty metrics last.
+"""A run as people read it: metrics with their backbones, plug-ins by their own names.
 
 Files, gates and JSON keep the spec that a metric was asked for by; everything that is shown uses these names.
 """
@@ -40,18 +40,10 @@ def shown_name(metric: str, about: Mapping[str, Any]) -> str:
     return f"{name} [{backbone}]" if backbone and backbone not in name else name
 
 
-def empty_metrics(run: StoredRun) -> set[str]:
-    """The metrics most of whose checks came out as insensitive: nothing is known of them."""
-    judged = run.findings.filter(pl.col("verdict") != "not judged").group_by("metric")
-    shares = judged.agg((pl.col("verdict") == "insensitive").mean().alias("share"))
-    return set(shares.filter(pl.col("share") > 0.5)["metric"])
-
-
 def shown(run: StoredRun) -> StoredRun:
-    """The run under the names to show, with metrics of which nothing is known at the end."""
-    names, empty = shown_names(run), empty_metrics(run)
-    order = sorted(run.metrics, key=lambda metric: metric in empty)
-    about = dict(run.about) | {"metrics": {names[metric]: run.about["metrics"][metric] for metric in order}}
+    """The run under the names to show."""
+    names = shown_names(run)
+    about = dict(run.about) | {"metrics": {names[metric]: run.about["metrics"][metric] for metric in names}}
     about["computed"] = _renamed(run.about.get("computed", {}), names)
     seconds = dict(run.about.get("seconds", {}))
     about["seconds"] = seconds | {"scoring": _renamed(seconds.get("scoring", {}), names)}

@@ -17,6 +17,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Self
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -353,14 +354,28 @@ def _with_whole_texts(cell: Any) -> Any:
 
 
 def scores_frame(scored: Mapping[str, Sequence[Scored]]) -> pl.DataFrame:
-    """One row per score; absent scores are null."""
+    """One row per metric, case and role that has a score."""
     frames = [pl.DataFrame(schema=SCORES)]
     for audit, answers in scored.items():
         for answer in answers:
-            labels = {"audit": audit, "metric": answer.metric, "case": [case.id for case in answer.cases]}
-            for role, values in answer.values.items():
-                frames.append(pl.DataFrame(labels | {"role": role, "score": values}, schema=SCORES))
-    return pl.concat(frames).fill_nan(None)
+            frames += _answer_frames(audit, answer)
+    return pl.concat(frames)
+
+
+def _answer_frames(audit: str, answer: Scored) -> Iterator[pl.DataFrame]:
+    """The scores of one metric in one audit, role by role; many roles belong to few of the cases."""
+    ids = np.array([case.id for case in answer.cases], dtype=object)
+    places = {role: np.flatnonzero(~np.isnan(values)) for role, values in answer.values.items()}
+    if not any(rows.size for rows in places.values()):
+        return
+    sizes = [rows.size for rows in places.values()]
+    columns = {
+        "case": ids[np.concatenate(list(places.values()))].tolist(),
+        "role": np.repeat(np.array(list(places), dtype=object), sizes).tolist(),
+        "score": np.concatenate([answer.values[role][rows] for role, rows in places.items()]),
+    }
+    names = {"audit": audit, "metric": answer.metric}
+    yield pl.DataFrame(names | columns, schema=SCORES)
 
 
 def _finding_document(row: Mapping[str, Any]) -> dict[str, Any]:

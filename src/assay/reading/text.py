@@ -39,8 +39,8 @@ def probability(value: float | None) -> str:
 def amount(value: float, statistic: Statistic) -> str:
     """A value with its unit, and with its sign where either side is bad.
 
-    >>> amount(4.81, Statistic("effect", "", "% of the gap", bad="far"))
-    '+4.81% of the gap'
+    >>> amount(0.47, Statistic("lost_words", "", "of a lost word", bad="far"))
+    '+0.47 of a lost word'
     >>> amount(0.5, Statistic("gain", "", "SD", bad="high"))
     '0.5 SD'
     """
@@ -61,8 +61,8 @@ def in_words(name: str) -> str:
 
 
 def heading(statistic: Statistic) -> str:
-    """A statistic's name with its unit, and where it is declared for, if that is not everywhere."""
-    name = in_words(statistic.name) + (f" in {statistic.within}" if statistic.within else "")
+    """A statistic's name with its unit."""
+    name = in_words(statistic.name)
     return name if not statistic.unit or statistic.unit in name else f"{name} ({statistic.unit})"
 
 
@@ -78,24 +78,18 @@ def expectation(row: Row) -> str:
     """What should have happened where a check failed, in the unit of the check.
 
     >>> from assay.reading.verdicts import AuditInfo
-    >>> change = Statistic("score_change", "", "% of the gap", bad="high", margin=-1.0)
-    >>> audit = AuditInfo("a", "A", "robustness", {}, (change,), (), "")
-    >>> expectation(Row({"slice": "x", "statistic": "score_change"}, audit))
-    'The score should have fallen by at least 1% of the gap.'
+    >>> order = Statistic("right_order", "", "of 100", bad="low", bar=75.0)
+    >>> audit = AuditInfo("a", "A", "robustness", {}, (order,), (), "")
+    >>> expectation(Row({"slice": "x", "statistic": "right_order"}, audit))
+    'The right order should be at least 75 of 100.'
     """
-    statistic, question = row.declared, row.info.question
-    margin, name = float(statistic.margin or 0.0), in_words(statistic.name)
-    limit = amount(abs(margin), replace(statistic, bad=None))
-    of_gap = statistic.unit == "% of the gap"
-    if statistic.bad == "far" and of_gap:
-        who = "Both texts should score alike" if question == "fairness" else "The score should have stayed"
-        return f"{who}, within {limit}."
+    statistic = row.declared
+    bar, name = float(statistic.bar or 0.0), in_words(statistic.name)
     if statistic.bad == "far":
+        limit = amount(abs(bar), replace(statistic, bad=None))
         return f"The {name} should lie within {limit} of {number(statistic.centre)}."
-    if question == "robustness" and of_gap and (margin > 0) == (statistic.bad == "low"):
-        return f"The score should have fallen by at least {limit}."
     side = "at least" if statistic.bad == "low" else "at most"
-    return f"The {name} should be {side} {amount(margin, replace(statistic, bad=None))}."
+    return f"The {name} should be {side} {amount(bar, replace(statistic, bad=None))}."
 
 
 def shown_verdict(verdict: str) -> str:

@@ -7,7 +7,7 @@ run.json. Nothing here knows an audit or a statistic by name, so a plug-in audit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -50,10 +50,9 @@ class Row(dict[str, Any]):
     @cached_property
     def declared(self) -> Statistic:
         """The declaration that the finding answers to; an empty one where the run has none."""
-        parts = self["slice"].split("/")
-        named = [statistic for statistic in self.info.statistics if statistic.name == self["statistic"]]
-        fitting = [statistic for statistic in named if statistic.within in ("", *parts)]
-        return max(fitting, key=lambda statistic: statistic.within, default=Statistic(self["statistic"], ""))
+        name = self["statistic"]
+        named = (statistic for statistic in self.info.statistics if statistic.name == name)
+        return next(named, Statistic(name, ""))
 
 
 def audits_of(run: StoredRun) -> dict[str, AuditInfo]:
@@ -83,10 +82,9 @@ def _audit(name: str, stored: Mapping[str, Any]) -> AuditInfo:
 
 
 def _statistic(stored: Mapping[str, Any]) -> Statistic:
-    name, meaning, unit, within = (str(stored.get(key, "")) for key in ("name", "meaning", "unit", "within"))
-    margin, centre = (float(stored.get(key) or 0.0) for key in ("margin", "centre"))
-    headline = bool(stored.get("headline"))
-    return Statistic(name, meaning, unit, stored.get("bad"), margin, centre, headline, within)
+    name, meaning, unit = (str(stored.get(key, "")) for key in ("name", "meaning", "unit"))
+    bar, centre = (float(stored.get(key) or 0.0) for key in ("bar", "centre"))
+    return Statistic(name, meaning, unit, stored.get("bad"), bar, centre, bool(stored.get("headline")))
 
 
 def rows_of(run: StoredRun) -> list[Row]:
@@ -97,46 +95,38 @@ def rows_of(run: StoredRun) -> list[Row]:
     return list(vars(run)["rows"])
 
 
-def grouped(elements: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
-    """Elements by a key, both in order."""
-    groups: dict[Key, list[Element]] = {}
-    for element in elements:
-        groups.setdefault(key(element), []).append(element)
-    return groups
-
-
 def is_check(row: Row) -> bool:
     """Whether a finding was judged at all; an inconclusive one was."""
     return bool(row["verdict"] != "not judged")
 
 
 def checks(run: StoredRun, question: Question | None = None) -> list[Row]:
-    """The findings that were judged, also the inconclusive and insensitive ones; of one question if given."""
+    """The findings that were judged, also the inconclusive ones; of one question if given."""
     return [row for row in rows_of(run) if is_check(row) and question in (None, row.info.question)]
 
 
 def severity(row: Row) -> float:
-    """How far the interval lies beyond the margin on the bad side, in margins (or as it is, if that is 0)."""
-    known = row["ci_low"] is not None
-    low, high = (row["ci_low"], row["ci_high"]) if known else (row["value"], row["value"])
-    size = beyond_margin(low, high, row.declared) / (abs(float(row.declared.margin or 0.0)) or 1.0)
+    """How far the interval lies beyond the bar on the bad side, in bars (or as it is, if the bar is 0)."""
+    has_interval = row["ci_low"] is not None
+    low, high = (row["ci_low"], row["ci_high"]) if has_interval else (row["value"], row["value"])
+    size = beyond_bar(low, high, row.declared) / (abs(float(row.declared.bar or 0.0)) or 1.0)
     return 0.0 if math.isnan(size) else size
 
 
-def beyond_margin(low: float, high: float, statistic: Statistic) -> float:
-    """The distance of an interval from the margin, positive on the bad side; 0 where no side is bad."""
-    margin, centre = float(statistic.margin or 0.0), statistic.centre
+def beyond_bar(low: float, high: float, statistic: Statistic) -> float:
+    """The distance of an interval from the bar, positive on the bad side; 0 where no side is bad."""
+    bar, centre = float(statistic.bar or 0.0), statistic.centre
     if statistic.bad == "high":
-        return low - margin
+        return low - bar
     if statistic.bad == "low":
-        return margin - high
-    return max(low - centre, centre - high) - abs(margin) if statistic.bad == "far" else 0.0
+        return bar - high
+    return max(low - centre, centre - high) - abs(bar) if statistic.bad == "far" else 0.0
 
 
 def badness(row: Row) -> float:
     """By how far the value of a finding lies on the bad side; its size where no side is bad."""
     value, statistic = row["value"], row.declared
-    return value if statistic.bad is None else beyond_margin(value, value, statistic)
+    return value if statistic.bad is None else beyond_bar(value, value, statistic)
 
 
 def gravest_failures(rows: Iterable[Row]) -> list[Row]:

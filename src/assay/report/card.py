@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
-from assay.reading.answers import Answer, Outcome, answers, failed_names, slice_outcomes
+from assay.reading.answers import Answer, answers, failed_names
 from assay.reading.names import shown, shown_names
 from assay.reading.results import StoredRun
 from assay.reading.text import asset, in_words, interval, number, sentence
@@ -19,12 +19,12 @@ from assay.reading.verdicts import QUESTION_TITLES, Row, audits_of, checks, grav
 from assay.report.charts import VERDICT_COLOURS
 from assay.report.plain import filled
 from assay.report.tables import shown_rows
-from assay.vocabulary import QUESTIONS, Question, Verdict
+from assay.vocabulary import QUESTIONS, Verdict
 
 LISTED = 6
 NAMED = 12  # further failures that are named
 AGREEMENTS = 4  # lines per statistic
-_GRAVEST: tuple[Verdict, ...] = ("fail", "insensitive", "inconclusive", "pass")
+_GRAVEST: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
 _LETTER = 6.6  # pixels of a letter in Verdana at size 11, on average
 
 
@@ -37,7 +37,6 @@ class Card:
     answers: tuple[Answer, ...]
     unfair: tuple[str, ...]
     blind: tuple[str, ...]
-    over_sensitive: tuple[str, ...]
     agreement: tuple[str, ...]
     advice: tuple[str, ...]
     measured: str
@@ -53,19 +52,11 @@ class Card:
         """The sections: title, lines, and what stands there when there are none."""
         fairness, robustness, _ = self.answers
         asked = {"unfair": fairness, "blind": robustness}
-        if robustness.count("steady") or robustness.count("inconclusive"):
-            asked["over_sensitive"] = robustness
-        return [
-            (title, getattr(self, name), _nothing(asked[name], nothing) if name in asked else otherwise)
-            for name, (title, nothing, otherwise) in toml_file("report", "words")["card"].items()
-        ]
-
-
-def _nothing(answer: Answer, otherwise: str) -> str:
-    """What to say where no failure is listed: an insensitive metric is not praised."""
-    if answer.verdict == "insensitive":
-        return "Nothing is known: the metric does not tell clean from worthless texts."
-    return otherwise if answer.total else "Not measured."
+        parts = []
+        for name, (title, nothing) in toml_file("report", "words")["card"].items():
+            was_asked = name not in asked or asked[name].total
+            parts.append((title, getattr(self, name), nothing if was_asked else "Not measured."))
+        return parts
 
 
 def make_card(run: StoredRun, metric: str) -> Card:
@@ -74,19 +65,12 @@ def make_card(run: StoredRun, metric: str) -> Card:
     if metric not in names and metric not in names.values():
         raise SpecError(f"no metric {metric!r} in this run{suggest(metric, run.metrics)}")
     run, metric = shown(run), names.get(metric, metric)
-    answered = answers(run)
+    answered = {question: answers(run)[metric, question] for question in QUESTIONS}
     judged = [row for row in checks(run) if row["metric"] == metric]
-    outcomes = slice_outcomes(judged).get(metric, {})
-
-    def failures(question: Question, outcome: Outcome) -> tuple[str, ...]:
-        own = (row for row in judged if row.info.question == question)
-        return _failures(row for row in own if outcomes[row["audit"], row["slice"]] == outcome)
-
     on = f"on {run.about['date'][:10]} " if run.about.get("date") else ""
     return Card(
-        metric, run.about["metrics"][metric], tuple(answered[metric, question] for question in QUESTIONS),
-        failures("fairness", "fail"), failures("robustness", "fail"),
-        failures("robustness", "over-sensitive"),
+        metric, run.about["metrics"][metric], tuple(answered.values()),
+        _failures(answered["fairness"].failures), _failures(answered["robustness"].failures),
         _agreement(run, metric), _advice(judged),
         f"Measured {on}with assay {run.about.get('assay', '')}, size {run.about.get('size', 'full')}.",
     )  # fmt: skip

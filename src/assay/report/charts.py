@@ -17,20 +17,24 @@ import polars as pl
 
 from assay.core import Chart, Statistic
 from assay.datasets.lexicon import toml_file
+from assay.grouping import grouped
+from assay.reading.ranking import COIN
 from assay.reading.results import StoredRun
-from assay.reading.text import asset, heading, in_words
-from assay.reading.verdicts import AuditInfo, Row, audits_of, badness, grouped, is_check, rows_of
+from assay.reading.text import asset, heading, in_words, number
+from assay.reading.verdicts import AuditInfo, Row, audits_of, badness, is_check, rows_of
 from assay.report.tables import shown_rows
 from assay.vocabulary import Verdict
 
 Spec = dict[str, Any]
 Place = tuple[str, str]  # metric, slice
 VERDICT_COLOURS: dict[Verdict, str] = toml_file("report", "words")["colours"]
-MOST_BARS = 40  # dots in a panel
+BAND = "neutral_band"  # the statistic whose interval is drawn behind groups: words that name nobody
+MOST_BARS = 60  # dots in a panel
 MOST_PANELS = 40  # of a chart that an audit declares, and of any other:
 MOST_UNDECLARED = 12
 MOST_POINTS = 200  # of cases, at even distances
 _WHOLE_SLICE = 99  # parts: every slice has a panel of its own
+_OF_GROUPS = "/group/"  # in slices of groups; words and interactions stand in tables
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -43,10 +47,16 @@ class Panel:
     title: str
     spec: Spec
     rows: tuple[dict[str, Any], ...]
+    start: str = ""  # the first part of its slices: a task, an attribute
 
     @property
     def whole(self) -> Spec:
         return self.spec | {"data": {"values": list(self.rows)}}
+
+    @property
+    def legend(self) -> str:
+        """What its lines and bands are."""
+        return str(self.spec.get("usermeta", {}).get("legend", ""))
 
     @property
     def is_flat(self) -> bool:
@@ -123,11 +133,13 @@ def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel
     """One dot per metric with its interval, in one order everywhere; only the worst of very many.
 
     Where the verdict rests on another statistic than the one named, that one is drawn: a colour must say
-    something about the number that it colours.
+    something about the number that it colours. Where there are groups, they alone are drawn.
     """
     named = [row for row in rows if row["statistic"] == (chart.colour or chart.value)]
+    of_groups = [row for row in named if _OF_GROUPS in row["slice"]]
     at_depth = [row for row in named if row["slice"].count("/") + 1 == chart.depth]
-    for path, listed in grouped(shown_rows(at_depth or named), _start(chart)).items():
+    bands = {_place(row): (row["ci_low"], row["ci_high"]) for row in rows if row["statistic"] == BAND}
+    for path, listed in grouped(shown_rows(of_groups or at_depth or named), _start(chart)).items():
         worst = sorted(listed, key=lambda row: -badness(row))[:MOST_BARS]
         several = len({row["versus"] for row in worst}) > 1
         slices = list(dict.fromkeys(row["slice"] for row in listed))
@@ -135,21 +147,46 @@ def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel
             {
                 "label": _label(row, path, several=several), "metric": row["metric"], "value": row["value"],
                 "low": row["ci_low"], "high": row["ci_high"], "n": row["n"], "verdict": row["verdict"],
-            }
+            } | _band(bands.get((row["metric"], path)))
             for row in sorted(worst, key=lambda row: (slices.index(row["slice"]), listed.index(row)))
         )  # fmt: skip
         statistic = worst[0].declared
-        spec = _spec("dots", title=heading(statistic), margins=_margins(statistic))
-        yield Panel(*_named(audit, chart, path), spec, dots)
+        spec = _spec("dots", title=heading(statistic), marks=_marks(statistic), legend=_legend(statistic))
+        if any("from" in dot for dot in dots):
+            spec["usermeta"] = {"legend": f"{_legend(statistic)}; grey: words that name nobody"}
+        else:
+            del spec["layer"][0]
+        yield Panel(*_named(audit, chart, path), spec, dots, path.partition("/")[0])
 
 
-def _margins(statistic: Statistic) -> list[dict[str, float]]:
-    """Where the margins of a judged statistic lie: two where either side is bad."""
-    margin, centre = float(statistic.margin or 0.0), statistic.centre
-    if statistic.bad is None:
+def _band(ends: tuple[float, float] | None) -> dict[str, float]:
+    """The grey band behind a dot, where there is one."""
+    return {} if ends is None else {"from": ends[0], "to": ends[1]}
+
+
+def _marks(statistic: Statistic | None) -> list[dict[str, float]]:
+    """Where the bars of a judged statistic lie, two where either side is bad; and a coin below the bar."""
+    if statistic is None or statistic.bad is None:
         return []
-    places = (centre - margin, centre + margin) if statistic.bad == "far" else (margin,)
-    return [{"at": place} for place in places]
+    bar, centre = float(statistic.bar or 0.0), statistic.centre
+    if statistic.bad == "far":
+        return [{"at": centre - bar}, {"at": centre + bar}]
+    return [{"at": COIN}, {"at": bar}] if _has_coin(statistic) else [{"at": bar}]
+
+
+def _has_coin(statistic: Statistic) -> bool:
+    """Whether a number counts right decisions, of which a coin has half."""
+    return statistic.unit == "of 100" and statistic.bad == "low" and float(statistic.bar or 0.0) > COIN
+
+
+def _legend(statistic: Statistic | None) -> str:
+    """What the dashed lines of a chart are."""
+    places = [number(mark["at"]) for mark in _marks(statistic)]
+    if statistic is None or not places:
+        return ""
+    if _has_coin(statistic):
+        return f"dashed: {places[0]}, a coin, and {places[1]}, the bar"
+    return f"dashed: {' and '.join(places)}, the bar{'s' * (len(places) - 1)}"
 
 
 def _label(row: Row, path: str, *, several: bool) -> str:
@@ -161,34 +198,20 @@ def _label(row: Row, path: str, *, several: bool) -> str:
 
 
 def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
-    """One line per metric, coloured by its verdict.
-
-    A point without a value of `chart.x` is where its line starts (the unchanged text, at 0). Lines that have
-    a start are drawn as change from it: in the unit of the verdict where the audit reports the steps between
-    points in that unit, else in percent, since the scales of metrics differ.
-    """
+    """One line per metric, coloured by its verdict, over the bar of that verdict."""
     across = {_place(row): row["value"] for row in rows if row["statistic"] == chart.x}
-    units = [known.unit for known in audit.statistics if known.name == chart.colour]
-    names = {known.name for known in audit.statistics if known.bad is None and known.unit in units}
-    steps = {_place(row): row for row in rows if row["statistic"] in names}  # from the point before
+    judging = next((known for known in audit.statistics if known.name == chart.colour), None)
     own = [row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth]
     for path, listed in grouped(own, _start(chart)).items():
         verdicts = _line_verdicts(chart, rows, path)
         points = [_point(row, verdicts, across if chart.x else None) for row in listed]
-        points = [point for point in points if chart.x or point["x"] is not None]
-        starts = {point["metric"]: point["value"] for point in points if point["x"] is None}
-        spec = _spec("curve", across=in_words(chart.x or ""), title=heading(listed[0].declared))
-        if starts:
-            points = [
-                p | {"x": p["x"] or 0.0, "change": _change(p, starts[p["metric"]], path, steps)}
-                for p in points
-                if p["metric"] in starts
-            ]
-            title = f"change, {units[0]}" if steps else "change, % of start"
-            spec["encoding"]["y"] |= {"field": "change", "title": title}
-            spec["encoding"]["tooltip"].insert(-1, {"field": "change"})
+        points = [point for point in points if point["x"] is not None]
+        spec = _spec(
+            "curve", across=in_words(chart.x or ""), title=heading(listed[0].declared),
+            marks=_marks(judging), legend=_legend(judging),
+        )  # fmt: skip
         if points:
-            yield Panel(*_named(audit, chart, path), spec, tuple(points))
+            yield Panel(*_named(audit, chart, path), spec, tuple(points), path.partition("/")[0])
 
 
 def _place(row: Row) -> Place:
@@ -198,21 +221,10 @@ def _place(row: Row) -> Place:
 def _point(row: Row, verdicts: Mapping[str, Verdict], across: Mapping[Place, float] | None) -> dict[str, Any]:
     """A point of a line; without `across`, x is the number in the slice's last part (3 of `top-3`)."""
     last = row["slice"].rpartition("/")[2]
-    number = _NUMBER.search(last)
-    x = across.get(_place(row)) if across is not None else float(number[0]) if number else None
+    digits = _NUMBER.search(last)
+    x = across.get(_place(row)) if across is not None else float(digits[0]) if digits else None
     verdict = verdicts.get(row["metric"], "not judged")
     return {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
-
-
-def _change(point: Mapping[str, Any], start: float, path: str, steps: Mapping[Place, Row]) -> float:
-    """How far a point lies from the start of its line."""
-    if not steps:
-        return float(100.0 * (point["value"] - start) / (abs(start) or 1.0))
-    total, step = 0.0, steps.get((point["metric"], f"{path}/{point['at']}"))
-    while step is not None:
-        total += step["value"]
-        step = steps.get((point["metric"], f"{path}/{step['versus']}"))
-    return total
 
 
 def _line_verdicts(chart: Chart, rows: Iterable[Row], path: str) -> dict[str, Verdict]:
@@ -248,7 +260,7 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pa
         sizes = [point[axis] for point in points for axis in ("x", "y")]
         ends = [{"x": value, "y": value} for value in (min(0.0, *sizes), max(0.0, *sizes))]
         across, title = (f"{in_words(chart.value)}, {group}" for group in groups)
-        spec = _spec("scatter", across=across, title=title, diagonal=ends)
+        spec = _spec("scatter", across=across, title=title, diagonal=ends, legend="dashed: both groups alike")
         yield Panel(audit.name, chart.title or in_words(chart.value), metric, spec, tuple(points))
 
 
@@ -269,7 +281,8 @@ def _cases(run: StoredRun, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) 
         verdict = {"verdict": verdicts.get((metric, slice_), "not judged")}
         if points:
             group, shown = f"{chart.title}: {slice_}", tuple(point | verdict for point in points[::step])
-            yield Panel(audit.name, group, metric, _spec("cases", title=chart.title), shown)
+            spec = _spec("cases", title=chart.title)
+            yield Panel(audit.name, group, metric, spec, shown, slice_.partition("/")[0])
 
 
 _Drawer = Callable[[AuditInfo, Chart, Sequence[Row]], Iterable[Panel]]

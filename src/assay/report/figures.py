@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.errors import SpecError, suggest, unwritable
+from assay.grouping import grouped
 from assay.reading.names import shown
 from assay.reading.results import StoredRun, write_text
 from assay.reading.text import asset, in_words
-from assay.reading.verdicts import AuditInfo, audits_of, grouped
+from assay.reading.verdicts import AuditInfo, audits_of
 from assay.report.charts import Panel, Spec, panels
 from assay.report.plain import as_latex
 
@@ -92,7 +93,9 @@ def _figure(audit: AuditInfo, drawn: Sequence[Panel], group: str = "") -> Figure
     meanings = {statistic.name: statistic.meaning for statistic in audit.statistics}
     named = [next((known[start] for start in known if title.startswith(start)), "") for title in groups]
     lines = [f"{t}: {meanings.get(n, '')}".rstrip(": ") for t, n in zip(groups, named, strict=True)]
-    return Figure(name, f"{audit.title.rstrip('.')}. {' '.join(lines)} Lines show 95% intervals.", spec)
+    legends = dict.fromkeys(panel.legend for panel in drawn if panel.legend)
+    marks = "; ".join(["Lines show 95% intervals", *legends])
+    return Figure(name, f"{audit.title.rstrip('.')}. {' '.join(lines)} {marks}.", spec)
 
 
 def _printed(panel: Panel) -> Spec:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from assay.grouping import grouped
 from assay.reading.gate import Outcome
 from assay.reading.results import StoredRun
 from assay.reading.text import sentence
-from assay.reading.verdicts import grouped
 from assay.report.plain import markdown_table, summary
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

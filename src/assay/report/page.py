@@ -28,7 +28,7 @@ from assay.reading.answers import answers
 from assay.reading.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
 from assay.reading.history import history
 from assay.reading.names import shown
-from assay.reading.ranking import Profile, Ranking, profiles, rankings
+from assay.reading.ranking import Line, Ranking, blind_to, caption, rankings, unfair_to
 from assay.reading.results import StoredRun
 from assay.reading.text import amount, asset, expectation, in_words, interval, number, probability, sentence
 from assay.reading.verdicts import (
@@ -46,9 +46,9 @@ from assay.vocabulary import Verdict
 
 _SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "start"]
 _NAMES = ("metric", "audit", "slice", "statistic", "versus", "verdict")
-_NUMBERS = ("value", "n", "ci_low", "ci_high", "p_value", "q_value", "mde")
+_NUMBERS = ("value", "n", "ci_low", "ci_high", "p_value", "q_value", "settles")
 _DECLARED = ("meaning", "unit", "bad")
-_ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "insensitive", "pass", "not judged")
+_ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "pass", "not judged")
 
 
 @cache
@@ -58,7 +58,7 @@ def environment() -> Environment:
     templates.filters |= {"number": number, "words": in_words, "interval": interval}
     # A verdict as the name of a style is its slug.
     templates.filters |= {"probability": probability, "slug": lambda verdict: verdict.replace(" ", "-")}
-    templates.globals["amount"] = amount
+    templates.globals |= {"amount": amount, "blind_to": blind_to, "caption": caption, "unfair_to": unfair_to}
     return templates
 
 
@@ -87,7 +87,7 @@ def vega() -> str:
 def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     """The report of a run; with its history where earlier runs are given."""
     run = shown(run)
-    ranked, profiled = rankings(run), profiles(run)
+    ranked = rankings(run)
     order = [line.metric for ranking in ranked[:1] for line in ranking.lines]
     metrics = {name: run.about["metrics"][name] for name in dict.fromkeys([*order, *run.metrics])}
     run = replace(run, about=dict(run.about) | {"metrics": metrics})  # that of the first ranking throughout
@@ -99,12 +99,12 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     places = {id(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(
         about=run.about, metrics=run.metrics, notes=run.notes, questions=QUESTION_TITLES, verdicts=_ORDER,
-        answers=answers(run), rankings=ranked, profiles=profiled, gravest=_gravest(rows),
+        answers=answers(run), rankings=ranked, gravest=_gravest(rows),
         history=history([*earlier, run]) if earlier else {},
         failures=sum(row["verdict"] == "fail" for row in rows),
         sections=[_section(run, audit, finite) for audit in audits.values()],
         style=Markup(asset("style.css")), script=Markup(script), policy=policy(plot, script),  # our own files
-        data=Markup(inert(_core(run, ranked, profiled))),
+        data=Markup(inert(_core(run, ranked))),
         packed={
             "findings": packed(_findings(rows)),
             "cases": packed(_evidence(run, rows)),
@@ -180,27 +180,29 @@ def _drawings(
     }  # fmt: skip
 
 
-def _core(run: StoredRun, ranked: Sequence[Ranking], profiled: Mapping[str, Profile]) -> dict[str, Any]:
+def _core(run: StoredRun, ranked: Sequence[Ranking]) -> dict[str, Any]:
     """What the script needs at once."""
     audits = audits_of(run)
-    lines = {
-        one.task: {
-            line.metric: [(s.good, s.bad, s.total, *s.ends) for s in (line.noticed, line.steady)]
-            for line in one.lines
-        }
-        for one in ranked
-    }
-    fairness = {name: known.fairness for name, known in profiled.items()}
-    agreement = ("statistic", "slice", "value", "ci_low", "ci_high")
     return {
         "metrics": run.metrics,
         "questions": {name: audit.question for name, audit in audits.items()},
         "titles": {name: audit.title for name, audit in audits.items()},
         "colours": VERDICT_COLOURS,
-        "agreement": {m: [row[c] for c in agreement] for m, p in profiled.items() if (row := p.agreement)},
-        "fairness": {name: [a.count("pass"), a.count("fail"), a.total] for name, a in fairness.items()},
-        "tasks": [{"task": task, "lines": listed} for task, listed in lines.items()],
+        "tasks": [
+            {"task": one.task, "lines": {line.metric: _numbers(line) for line in one.lines}} for one in ranked
+        ],
     }
+
+
+def _numbers(line: Line) -> dict[str, Any]:
+    """The right orders of a metric, each with its interval, and how many of its questions are settled."""
+    orders = ("errors", "reworded", "form", "contrast", "people")
+    measured = {name: estimate for name in orders if (estimate := getattr(line, name)) is not None}
+    shares: dict[str, Any] = {
+        name: [estimate.value, *(estimate.ci or (None, None))] for name, estimate in measured.items()
+    }
+    fairness = line.fairness
+    return shares | {"fairness": [fairness.count("pass"), fairness.count("fail"), fairness.total]}
 
 
 def _findings(rows: Sequence[Row]) -> dict[str, Any]:

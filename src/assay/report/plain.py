@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.datasets.lexicon import toml_file
 from assay.reading.answers import answers
 from assay.reading.names import shown
+from assay.reading.ranking import caption, rankings, table_rows
 from assay.reading.results import StoredRun
 from assay.reading.text import ROUNDING, number, probability, sentence, shown_verdict
 from assay.reading.verdicts import QUESTION_TITLES, rows_of, worst
@@ -17,49 +17,41 @@ from assay.vocabulary import QUESTIONS
 
 Lines = Sequence[Sequence[str]]  # of a table, each with its cells
 _COLUMNS = ("metric", "audit", "slice", "statistic", "value", "95% CI", "n", "q", "verdict")
-_WIDTH, _NARROWEST = 100, 10  # characters of a terminal that a summary fits, and of its cells
 _SPECIAL = {"~": r"\textasciitilde{}", "^": r"\^{}", "\\": r"\textbackslash{}"}
 _LATEX = str.maketrans({mark: "\\" + mark for mark in "&%$#_{}"} | _SPECIAL)
 
 
 def answer_rows(run: StoredRun) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The head of the table of answers, and one line per metric: the answer to each question."""
+    """The head and the lines of the one table: of the first ranking, or of verdicts where there is none."""
+    rows = short_rows(run)
+    return tuple(rows[0]), [tuple(row.values()) for row in rows]
+
+
+def short_rows(run: StoredRun) -> list[dict[str, str]]:
+    """One line per metric, the best first: of the first ranking, or of verdicts where there is none."""
+    listed = rankings(run)
+    return table_rows(listed[0]) if listed else _verdict_rows(run)
+
+
+def _verdict_rows(run: StoredRun) -> list[dict[str, str]]:
+    """One line per metric with its answer to each question that was asked."""
     answered = answers(run)
-    given = {metric: [answered[metric, question] for question in QUESTIONS] for metric in run.metrics}
-    lines = [(name, *(f"{each.words}: {each.detail}" for each in listed)) for name, listed in given.items()]
-    return ("metric", *QUESTION_TITLES.values()), lines
-
-
-def short_rows(run: StoredRun) -> tuple[list[dict[str, str]], list[str]]:
-    """One line per metric for a terminal, whom or what first and then counts; and what they mean."""
-    answered, words = answers(run), toml_file("report", "words")["short"]
-    asked = [question for question in QUESTIONS if any(answered[m, question].total for m in run.metrics)]
+    asked = [name for name in QUESTIONS if any(answered[metric, name].total for metric in run.metrics)]
     rows = []
     for metric in run.metrics:
         row = {"metric": metric}
-        for answer in (answered[metric, question] for question in asked):
-            row |= zip(words[answer.question], (answer.subject, answer.tally), strict=True)
-            if answer.question == "robustness":
-                row[words["harmless"]] = f"{answer.count('steady')}/{answer.count('over-sensitive')}"
+        for question in asked:
+            answer = answered[metric, question]
+            named = f" {answer.named()}" if answer.failures else ""
+            row[QUESTION_TITLES[question]] = f"{answer.words}{named} ({answer.detail})"
         rows.append(row)
-    unasked = [title for question, title in QUESTION_TITLES.items() if question not in asked]
-    legend = [words["legend"], *(f"not measured: {title}" for title in unasked)]
-    return _fitted(rows, [words[question][0] for question in asked]), legend
-
-
-def _fitted(rows: list[dict[str, str]], subjects: Sequence[str]) -> list[dict[str, str]]:
-    """The rows with the cells of some columns cut so that a line fits, the widest columns most."""
-    sizes = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}
-    room = _WIDTH - 2 * (len(sizes) - 1) - sum(sizes[name] for name in sizes if name not in subjects)
-    for place, name in enumerate(sorted(subjects, key=lambda name: sizes[name])):  # narrow ones first
-        most = min(sizes[name], max(_NARROWEST, room // (len(subjects) - place)))
-        room -= most
-        rows = [row | {name: _cut(row[name], most)} for row in rows]
     return rows
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def headlines(run: StoredRun) -> list[str]:
+    """What stands around the table: of what its numbers are, and what is recommended."""
+    listed = rankings(run)
+    return [caption(listed[0]), *(f"{each.advice}. {each.reason}" for each in listed[:1])]
 
 
 def _table(run: StoredRun) -> list[tuple[str, ...]]:
@@ -77,7 +69,8 @@ def summary(run: StoredRun) -> str:
     """The answers of each metric in a table, and the gravest findings in words, in Markdown."""
     run = shown(run)
     gravest = [f"- {_cell(sentence(row))}" for row in worst(rows_of(run))]
-    return "\n".join([*markdown_table(*answer_rows(run)), "", *gravest, ""])
+    about = [f"{_cell(line)}\n" for line in (headlines(run) if rankings(run) else [])]
+    return "\n".join([*about[:1], *markdown_table(*answer_rows(run)), "", *about[1:], *gravest, ""])
 
 
 def markdown(run: StoredRun) -> str:
@@ -101,9 +94,10 @@ def latex(run: StoredRun) -> str:
     run = shown(run)
     made = f"assay {run.about.get('assay', '')}, size {run.about.get('size', 'full')}, "
     made += f"audits: {', '.join(run.about['audits'])}"
-    answers = f"Each metric's answers, as numbers of slices ({made})."
+    answers = f"{headlines(run)[0] if rankings(run) else 'Each metric by question'} ({made})."
     findings = f"All findings with 95% confidence intervals, items (n) and adjusted p-values (q) ({made})."
-    first = _long_table("lp{4cm}p{6cm}p{3cm}", *answer_rows(run), answers, "answers")
+    head, rows = answer_rows(run)
+    first = _long_table("l" + "p{2.5cm}" * (len(head) - 1), head, rows, answers, "answers")
     second = _long_table("llllrrrrl", _COLUMNS, _table(run), findings, "findings")
     return f"% needs \\usepackage{{booktabs,longtable}}\n{first}\n\n{second}"
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import compress
 
 from assay.core import Statistic
+from assay.grouping import grouped
 from assay.reading.text import heading
-from assay.reading.verdicts import AuditInfo, Row, grouped, is_check
+from assay.reading.verdicts import AuditInfo, Row, is_check
 
 MOST_LINES = 150
 

@@ -41,7 +41,7 @@ function factLine(i) {
   if (f.ci_low[i] !== null) facts.push(`95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])}`);
   if (f.p_value[i] !== null) facts.push(probability("p", f.p_value[i]));
   if (f.q_value[i] !== null) facts.push(probability("q", f.q_value[i]));
-  if (f.mde[i] !== null) facts.push(`smallest effect that this many items would show: ${number(f.mde[i])}`);
+  if (f.settles[i] !== null) facts.push(`about ${number(f.settles[i])} items would settle it`);
   if (named("versus", i)) facts.push(`compared with ${named("versus", i)}`);
   if (run.questions[named("audit", i)] === "fairness" && f.ci_low[i] <= 0 && f.ci_high[i] >= 0 && f.ci_low[i] !== null && f.p_value[i] !== null && f.p_value[i] < 0.05)
     facts.push("the interval holds for all groups, words or tests of this question together, p for this one alone");

@@ -1,0 +1,83 @@
+"""The atlas as it is shipped: a run of every metric that could be run, without texts and scores.
+
+What remains of the scores is which decisions were right, and how metrics agree with people on public ratings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assay.errors import DataError
+from assay.reading.decisions import KEYS, Decisions, decisions_of
+from assay.reading.results import CASES, FINDINGS, SCORES, TABLES, StoredRun
+
+FILES = ("findings", "decisions", "cost", "examples")  # Parquet tables beside run.json
+_DIGITS = 4  # of the numbers that are kept
+_RIGHT = 200  # what stands for a right decision in a column of small whole numbers, so that a half is 100
+
+
+@cache
+def load_atlas() -> StoredRun:
+    """The atlas that this version of assay ships."""
+    folder = files("assay.data") / "atlas"
+    if not (folder / "run.json").is_file():
+        raise DataError("this installation has no atlas; make atlas measures one from a checkout")
+    about = json.loads((folder / "run.json").read_text("utf-8"))
+    findings = whole(atlas_table("findings"))
+    atlas = StoredRun(findings, pl.DataFrame(schema=CASES), pl.DataFrame(schema=SCORES), about=about)
+    vars(atlas)["decisions"] = unpacked(atlas_table("decisions"))
+    return atlas
+
+
+def atlas_table(name: str) -> pl.DataFrame:
+    """One of the tables that the atlas is stored in."""
+    with as_file(files("assay.data") / "atlas" / f"{name}.parquet") as path:
+        return pl.read_parquet(path)
+
+
+def condensed(run: StoredRun) -> pl.DataFrame:
+    """The findings that the atlas keeps: judged ones and headlines, in rounded numbers."""
+    headlines = [
+        declared["name"]
+        for audit in run.about["audits"].values()
+        for declared in audit["statistics"]
+        if declared["headline"]
+    ]
+    kept = (pl.col("verdict") != "not judged") | pl.col("statistic").is_in(headlines)
+    numbers = [name for name, kind in TABLES["findings"].items() if kind == pl.Float64]
+    rows = run.findings.filter(kept).drop("evidence")
+    return rows.with_columns(pl.col(name).round_sig_figs(_DIGITS) for name in numbers)
+
+
+def whole(findings: pl.DataFrame) -> pl.DataFrame:
+    """Condensed findings with the columns of a run's table again."""
+    filled = findings.with_columns(evidence=pl.lit([], dtype=pl.List(pl.String)))
+    return filled.select(pl.col(name).cast(kind) for name, kind in FINDINGS.items())
+
+
+def packed(run: StoredRun) -> pl.DataFrame:
+    """The decisions of a run in small whole numbers."""
+    decisions = decisions_of(run)
+    columns = [(pl.col(name) * _RIGHT).round().cast(pl.UInt8) for name in decisions.metrics]
+    return decisions.frame.with_columns(columns)
+
+
+def unpacked(table: pl.DataFrame) -> Decisions:
+    """The decisions that were packed."""
+    metrics = tuple(name for name in table.columns if name not in KEYS)
+    return Decisions(table.with_columns(pl.col(name) / _RIGHT for name in metrics), metrics)
+
+
+def save_atlas(folder: Path, about: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
+    """Write the files of an atlas."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        tables[name].write_parquet(folder / f"{name}.parquet", compression="zstd", compression_level=19)
+    (folder / "run.json").write_text(json.dumps(about, indent=1, default=str) + "\n", "utf-8")
