@@ -1,6 +1,6 @@
 """Make the atlas: run every group of metrics of atlas.toml, and pack the runs into the package.
 
-    python -m bench.atlas [--work build/atlas] [--only GROUP ...] [--leave-out GROUP ...] [--limit N] [--out DIR] [--dry-run]
+    python -m bench.atlas [--work build/atlas] [--people FOLDER] [--only GROUP ...] [--limit N] [--out DIR] [--dry-run]
 
 A group whose run is finished is not run again, and scores are cached: stop it and start it again at any time. A group
 that fails is named at the end, and the others are packed without it. `--limit` and `--out` are for trying a group.
@@ -23,6 +23,7 @@ from shlex import join
 from typing import Any
 
 import polars as pl
+from bench.people import people_findings
 
 from assay import __version__
 from assay.api.pipeline import score
@@ -31,11 +32,11 @@ from assay.core import Sample
 from assay.datasets.records import embedded_records
 from assay.engine.session import Session
 from assay.names.spec import parse
-from assay.reading.atlas import condensed, merged, save_atlas
+from assay.reading.atlas import merged
 from assay.reading.evidence import examples
-from assay.reading.names import shown
-from assay.reading.ranking import profiles, rankings
+from assay.reading.ranking import speed_of
 from assay.reading.results import FINDINGS, load_about
+from assay.reading.shipped import atlas_table, condensed, packed, save_atlas
 from assay.reading.text import sentence
 from assay.reading.verdicts import rows_of, worst
 from assay.vocabulary import Task
@@ -56,18 +57,20 @@ class Group:
     name: str
     metrics: tuple[str, ...]
     size: str
-    limit: int  # items per dataset, pairs per attribute
+    limit: int = 0  # items per dataset; 0: all that the size reads
     command: tuple[str, ...] = ("audit",)
     options: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()  # a command of assay whose files the metrics need
     prepared: str = ""  # the file that it writes last
     timed: int = 80  # texts that are scored to measure a metric's pace; 0: it reads more than texts
     timed_task: Task = "summarisation"
+    rated: int = 8000  # texts of each set of ratings that are scored, at most; 0: none
 
     def words(self, work: Path, metrics: Sequence[str] = ()) -> list[str]:
         """The words after `assay` that measure the group, or some metrics of it, without --out."""
         named = [word for metric in metrics or self.metrics for word in ("-m", metric)]
-        words = [*self.command, *named, "--size", self.size, "--limit", str(self.limit), *self.options]
+        few = ["--limit", str(self.limit)] if self.limit else []
+        words = [*self.command, *named, "--size", self.size, *few, *self.options]
         return [word.replace(WORK, str(work)) for word in words]
 
     def preparation(self, work: Path) -> list[str]:
@@ -138,18 +141,17 @@ def finished_runs(groups: Sequence[Group], work: Path) -> list[tuple[Group | Non
 
 def about_of(runs: Sequence[tuple[Group | None, Run]], groups: Sequence[Group], work: Path) -> dict[str, Any]:
     """What run.json says of the atlas: versions, and for each metric its signature, cost and command."""
-    everything, standard = merged([run for _, run in runs]), groups[0]
-    about = {key: everything.about[key] for key in VERSIONS} | {"limit": standard.limit, "notes": []}
+    everything = merged([run for _, run in runs])
+    about = {key: everything.about[key] for key in VERSIONS} | {"notes": []}
     about |= {key: everything.about[key] for key in ("metrics", "audits", "computed", "seconds")}
     for group, run in runs:
         specs = {parse(spec.replace(WORK, str(work))).label: spec for spec in group.metrics} if group else {}
         for metric in run.metrics:
-            command, limit = run.about["command"], standard.limit
+            command = run.about["command"]
             if group and metric in specs:
                 steps = [group.preparation(work), group.words(work, [specs[metric]])]
                 command = " && ".join(join(["assay", *words]) for words in steps if words)
-                limit = group.limit
-            about["metrics"][metric] |= {"command": command, "limit": limit}
+            about["metrics"][metric] |= {"command": command}
     return about
 
 
@@ -185,26 +187,30 @@ def distinct_samples(group: Group, place: int) -> list[Sample]:
     ]
 
 
-def profile_table(run: Run) -> pl.DataFrame:
-    """One row per metric and task: the errors it notices and the harmless edits it leaves alone."""
-    rows = []
-    for ranking in rankings(run):
-        for line in ranking.lines:
-            ends = (*line.noticed.ends, *line.steady.ends)
-            rows.append(
-                (line.metric, ranking.task, line.rank, line.noticed.good, line.noticed.bad,
-                 line.noticed.total, *ends[:2], line.steady.good, line.steady.bad, line.steady.total, *ends[2:])
-            )  # fmt: skip
-    names = ("noticed", "blind", "errors", "noticed_low", "noticed_high")
-    names += ("steady", "over_sensitive", "harmless", "steady_low", "steady_high")
-    return pl.DataFrame(rows, schema=["metric", "task", "rank", *names], orient="row")
+def people_table(folder: Path | None, runs: Sequence[tuple[Group | None, Run]], work: Path) -> pl.DataFrame:
+    """Agreement with people: measured where the folder is given, else as the shipped atlas has it.
+
+    A metric that was measured before is not measured again: delete people.parquet to begin anew.
+    """
+    path = work / "people.parquet"
+    known = pl.read_parquet(path) if path.is_file() else pl.DataFrame(schema=FINDINGS)
+    if folder is None and not known.height:
+        shipped = atlas_table("findings").filter(pl.col("audit") == "human")
+        return shipped.with_columns(evidence=pl.lit([], dtype=pl.List(pl.String)))
+    for group, run in runs if folder else ():
+        specs = {parse(spec.replace(WORK, str(work))).label: spec for spec in group.metrics} if group else {}
+        new = [name for name in run.metrics if name not in set(known["metric"]) and name in specs]
+        if new and group and group.rated:
+            asked = [specs[name].replace(WORK, str(work)) for name in new]
+            known = pl.concat([known, people_findings(folder, asked, group.rated)])
+            known.write_parquet(path)
+    return known
 
 
 def cost_table(run: Run) -> pl.DataFrame:
     """One row per metric: the samples that were scored, the seconds that took, and texts per second."""
     seconds, computed = run.about["seconds"]["scoring"], run.about["computed"]
-    known = profiles(run)
-    rows = [(name, computed.get(name), seconds.get(name), known[name].speed) for name in run.metrics]
+    rows = [(name, computed.get(name), seconds.get(name), speed_of(run, name)) for name in run.metrics]
     schema = {"metric": pl.String, "samples": pl.Int64, "seconds": pl.Float64, "texts_per_second": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -228,22 +234,21 @@ def example_table(runs: Sequence[Run]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def whole(findings: pl.DataFrame) -> pl.DataFrame:
-    """Condensed findings with the columns of a run's table again."""
-    filled = findings.with_columns(passed=pl.lit(None), evidence=pl.lit([], dtype=pl.List(pl.String)))
-    return filled.select(pl.col(name).cast(kind) for name, kind in FINDINGS.items())
-
-
-def pack(runs: Sequence[tuple[Group | None, Run]], groups: Sequence[Group], work: Path, out: Path) -> None:
-    """Write the atlas of these runs."""
+def pack(
+    runs: Sequence[tuple[Group | None, Run]],
+    groups: Sequence[Group],
+    work: Path,
+    out: Path,
+    people: pl.DataFrame,
+) -> None:
+    """Write the atlas of these runs, with their agreement with people."""
     about = about_of(runs, groups, work)
     seconds, computed = paces(runs, work)
     about |= {"seconds": {"scoring": seconds}, "computed": computed}
-    findings = pl.concat([condensed(run) for _, run in runs])
-    first = runs[0][1]
-    named = shown(Run(whole(findings), first.cases.clear(), first.scores.clear(), about=about))
+    findings = pl.concat([*(condensed(run) for _, run in runs), people.drop("evidence")])
+    everything = merged([run for _, run in runs])
     tables = {
-        "findings": findings, "profile": profile_table(named), "cost": cost_table(named),
+        "findings": findings, "decisions": packed(everything), "cost": cost_table(replace(everything, about=about)),
         "examples": example_table([run for _, run in runs]),
     }  # fmt: skip
     save_atlas(out, about, tables)
@@ -274,6 +279,7 @@ def main() -> None:
     parser.add_argument("--leave-out", nargs="*", default=())
     parser.add_argument("--limit", type=int)
     parser.add_argument("--out", type=Path, default=PACKAGE)
+    parser.add_argument("--people", type=Path, help="folder of public ratings (docs/human-ratings.md)")
     parser.add_argument("--dry-run", action="store_true", help="print what each group would cost")
     given = parser.parse_args()
     groups = read_groups(HERE / "atlas.toml")
@@ -298,7 +304,7 @@ def main() -> None:
             failed.append(f"{group.name}: {error}")
     runs = [] if given.dry_run else finished_runs(groups, given.work)
     if runs:
-        pack(runs, groups, given.work, given.out)
+        pack(runs, groups, given.work, given.out, people_table(given.people, runs, given.work))
         print_bill(runs)
     if failed:
         raise SystemExit("\n".join(["not in the atlas:", *failed]))

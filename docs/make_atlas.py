@@ -1,45 +1,31 @@
 """Write docs/atlas.md from the atlas that the package ships; and, as a hook of the site, a page for each metric and edit.
 
 `python docs/make_atlas.py` writes the page of the repository. mkdocs calls `on_files`, which adds the other pages to the
-site: they are made from the same tables and stand nowhere else. The claims of the papers are in `docs/atlas_claims.py`.
+site: they are made from the same tables and stand nowhere else. The claims are in `docs/atlas_claims.py`.
 """
 
 from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from atlas_claims import (
-    atlas,
-    claim_lines,
-    error_slices,
-    outcomes,
-    outcomes_of,
-    percent,
-    static_metrics,
-    surface_metrics,
-    task_rankings,
-)
+from atlas_claims import atlas, claim_lines, outcomes, static_metrics, surface_metrics, task_rankings
 
-from assay.errors import AuditError
-from assay.reading.answers import Answer, Slice, answers
-from assay.reading.atlas import atlas_table, blind_together, load_atlas, options_of
+from assay.reading.answers import Slice, answers
+from assay.reading.atlas import blind_together, options_of
 from assay.reading.names import shown_names
-from assay.reading.panel import choose_panel
-from assay.reading.ranking import EVERYTHING, Line, Profile, Share, profiles
+from assay.reading.ranking import Line, caption, table_rows, unfair_to, with_interval
+from assay.reading.shipped import atlas_table, load_atlas
 from assay.reading.text import interval, number, sentence
-from assay.reading.verdicts import audits_of, checks, gravest_failures, rows_of
+from assay.reading.verdicts import audits_of, checks
 from assay.report.plain import markdown_table
-from assay.vocabulary import Question
 
 FOLDER = Path(__file__).parent
-BUDGETS = {"any cost": 0.0, "at least 200 texts per second": 200.0, "at least 1,000 texts per second": 1000.0}
 WARNING = (
     "Examples of unfairness quote stereotypes, which are offensive. Open them only if you want to read them."
 )
@@ -48,20 +34,21 @@ INTRODUCTION = """# The atlas
 
 Written by `python docs/make_atlas.py`.
 
-What {count} metrics notice, what they miss and whom they treat worse, measured on the embedded texts with assay {version}.
-Each metric can be measured again: `assay audit -m METRIC {options}` (dearer ones with fewer items, as the tables say; a few with
-other options, as their pages say).
+How {count} metrics decide between texts, and whom they treat worse, measured on the embedded English texts with assay
+{version}. Each metric can be measured again: `assay audit -m METRIC {options}` (some with other options, as their pages say).
 The numbers ship with the package: `assay atlas` prints them, and `assay.data/atlas` has them as Parquet tables
-(findings, profile, cost, examples) with the versions and signatures they were made with.
+(findings, decisions, cost, examples) with the versions and signatures they were made with.
 
 **Your metric beside them.** `assay atlas -m length_ratio.py:LengthRatio` measures a metric and says where it stands in each
-audit, which metrics share its blind spots, what only it notices, and whether a panel needs it. `assay compare RUN --atlas`
-does so for a run that you have.
+task, which metrics share its blind spots and what only it notices. `assay compare RUN --atlas` does so for a run that you have.
 
-**How to read it.** Errors noticed: the share of harmful edits, one per slice (a task and a kind of edit), whose whole interval
-lies on the right side of the margin. Slices that are inconclusive or insensitive count as not noticed, so that noise does
-not help a metric. Brackets are 95% intervals over slices; metrics of one rank are tied. Stand-ins have names of their own,
-and every metric on a pretrained model is shown with it: `bertscore-f [minilm]` says nothing of BERTScore on roberta-large.
+**How to read it.** Numbers are right decisions of 100; 50 is a coin ([What does "84 of 100" mean?](reading.md)). *Errors*: a clean
+text against one with an error of meaning, one reference held out. *Rewordings*: a sound rewording against the same error.
+*Other words*: a text that is right in quite other words against a false one in nearly the same. *Form*: errors of form.
+*People*: of two texts that people rate differently on public sets ([Human ratings](human-ratings.md)). Metrics are ranked by
+the mean of errors, rewordings and, where all have it, people, on the decisions that all of them made; metrics of one rank
+are tied. Whether this order is right is a question of its own: [Is the atlas right?](validity.md) Every metric on a pretrained
+model is shown with it: `bertscore-f [minilm]` says nothing of BERTScore on roberta-large.
 """
 
 ADD = """## Add your metric
@@ -75,80 +62,99 @@ stopped and started again at any time).
 """
 
 
-@cache
-def metric_profiles() -> dict[str, Profile]:
-    return profiles(atlas())
-
-
-@cache
-def metric_answers() -> dict[tuple[str, Question], Answer]:
-    return answers(atlas())
-
-
 def slug(name: str) -> str:
     """The name of a page's file."""
     letters = name.lower().replace("+", "plus")
     return "".join(letter if letter.isalnum() else "-" for letter in letters).strip("-")
 
 
-def speed_of(metric: str) -> str:
-    """Texts per second; empty where they are unknown."""
-    speed = metric_profiles()[metric].speed
-    return "" if speed is None else f"{speed:,.0f}"
+@cache
+def speeds() -> dict[str, float | None]:
+    """Texts per second of each metric."""
+    names = shown_names(load_atlas())
+    return {
+        names[metric]: speed for metric, _, _, speed in atlas_table("cost").iter_rows() if metric in names
+    }
 
 
 def leaderboard(folder: str = "") -> list[str]:
     """One table per task, with links to the pages of metrics in a folder, if given."""
-    head = ("rank", "metric", "errors noticed", "harmless edits left alone", "fairness", "texts/s", "items")
-    lines = ["", "## Which metric notices most", ""]
+    head = ("rank", "metric", "errors", "rewordings", "other words", "form", "people", "unfair to, in lost words",
+            "texts/s")  # fmt: skip
+    lines = ["", "## Which metric decides best", ""]
     for ranking in task_rankings():
-        table = [leaderboard_cells(line, folder) for line in ranking.lines]
-        lines += [f"### {ranking.task.capitalize()}", "", *markdown_table(head, table), ""]
-        if ranking.panel:
-            lines += [f"Use {ranking.panel}: {ranking.reason}.", ""]
+        compared = [line for line in ranking.lines if line.rank is not None]
+        table = [leaderboard_cells(line, folder) for line in compared]
+        lines += [f"### {ranking.task.replace('-', ' ').capitalize()}", "", f"{caption(ranking)}.", ""]
+        lines += [*markdown_table(head, table), "", f"{ranking.advice}. {ranking.reason}", ""]
         if ranking.unnoticed:
-            lines += [f"Noticed by none: {', '.join(ranking.unnoticed)}.", ""]
+            lines += [f"Every metric is blind to: {', '.join(ranking.unnoticed)}.", ""]
+    apart = sorted(line.metric for line in task_rankings()[0].lines if line.rank is None)
+    if apart:
+        lines += [
+            f"Not ranked, since they read a text alone, whole sets or few items: {', '.join(apart)}.",
+            "",
+        ]
     return lines
 
 
 def leaderboard_cells(line: Line, folder: str) -> tuple[str, ...]:
     metric = line.metric
+    speed = speeds().get(metric)
+    nobody = f"nobody found ({line.fairness.settled} of {line.fairness.total} settled)"
     return (
-        "-" if line.rank is None else str(line.rank),
-        f"[{metric}]({folder}/{slug(metric)}.md)" if folder else metric,
-        percent(line.noticed),
-        percent(line.steady),
-        metric_profiles()[metric].fairness.words,
-        speed_of(metric),
-        str(atlas().about["metrics"][metric]["limit"]),
-    )
+        str(line.rank), f"[{metric}]({folder}/{slug(metric)}.md)" if folder else metric,
+        with_interval(line.errors), with_interval(line.reworded), with_interval(line.contrast),
+        with_interval(line.form), with_interval(line.people),
+        unfair_to(line) or (nobody if line.fairness.total else ""), "" if speed is None else f"{speed:,.0f}",
+    )  # fmt: skip
 
 
 def page() -> str:
     """The page of the repository."""
     facts = {"count": len(atlas().metrics), "version": atlas().about["assay"], "options": options_of(atlas())}
-    return "\n".join([INTRODUCTION.format(**facts), *leaderboard(), *claim_lines(), ADD.format(**facts)])
+    return "\n".join([
+        INTRODUCTION.format(**facts), *leaderboard(), front_of_prices(), *claim_lines(), ADD.format(**facts)
+    ])  # fmt: skip
+
+
+def front_of_prices() -> str:
+    """Who decides well at which price: the metrics that no other beats in both."""
+    ranked = [line for line in task_rankings()[0].lines if line.rank is not None and line.fairness.total]
+    priced = [(line.merit, len(line.unfair), line.metric) for line in ranked]
+    front = [
+        (merit, unfair, metric)
+        for merit, unfair, metric in priced
+        if not any(m >= merit and u <= unfair and (m, u) != (merit, unfair) for m, u, _ in priced)
+    ]
+    lines = [
+        "## What fairness costs",
+        "",
+        "The metrics that no other beats both in decisions and in fairness:",
+        "",
+    ]
+    rows = [(metric, f"{merit:.0f}", str(unfair)) for merit, unfair, metric in sorted(front)]
+    head = ("metric", "right decisions of 100", "groups, words and tests it is unfair to")
+    return "\n".join([*lines, *markdown_table(head, rows), ""])
 
 
 # Pages of the site alone.
 
 
 def metric_page(metric: str) -> str:
-    """What one metric notices, what not, whom it is unfair to, with examples, cost, backbone, citation."""
-    about, audits = atlas().about["metrics"][metric], audits_of(atlas())
+    """What one metric decides rightly and what not, whom it is unfair to, with examples, cost, backbone, citation."""
+    about = atlas().about["metrics"][metric]
     lines = [f"# {metric}", "", f"`{about['command']}`", "", *fact_lines(metric, about), ""]
-    answered = [metric_answers()[metric, "fairness"], metric_answers()[metric, "robustness"]]
-    lines += [f"- {answer.question}: {answer.words} ({answer.detail})" for answer in answered]
-    lines += ["", *unfairness_lines(metric), *example_lines(metric)]
+    rows = []
+    for ranking in task_rankings():
+        rows += [{"task": ranking.task} | row for row in table_rows(ranking) if row["metric"] == metric]
+    if rows:
+        lines += [*markdown_table(list(rows[0]), [list(row.values()) for row in rows]), ""]
+    lines += [*unfairness_lines(metric), *example_lines(metric)]
     own = outcomes().get(metric, {})
-    sections = {"Errors it is blind to": "fail", "Harmless edits that move it": "over-sensitive",
-                "Unknown": "inconclusive", "Errors it notices": "pass"}  # fmt: skip
-    for title, wanted in sections.items():
-        slices = sorted(
-            place
-            for place, outcome in own.items()
-            if outcome == wanted and audits[place[0]].question == "robustness"
-        )
+    titles = {"Errors it is blind to": "fail", "Unknown": "inconclusive", "Errors it notices": "pass"}
+    for title, wanted in titles.items():
+        slices = sorted(place for place, outcome in own.items() if outcome == wanted)
         named = ", ".join(f"{slice_} ({audit})" for audit, slice_ in slices)
         lines += [f"## {title} ({len(slices)})", "", named or "None.", ""]
     return "\n".join([*lines, ""])
@@ -156,7 +162,11 @@ def metric_page(metric: str) -> str:
 
 def fact_lines(metric: str, about: Mapping[str, Any]) -> list[str]:
     facts = {name: about.get(name) for name in ("paradigm", "backbone", "needs", "citation")}
-    facts |= {"signature": f"`{about.get('signature')}`", "texts per second": speed_of(metric)}
+    speed = speeds().get(metric)
+    facts |= {
+        "signature": f"`{about.get('signature')}`",
+        "texts per second": f"{speed:,.0f}" if speed else "",
+    }
     return [
         f"- {name}: {', '.join(value) if isinstance(value, list) else value}"
         for name, value in facts.items()
@@ -166,12 +176,10 @@ def fact_lines(metric: str, about: Mapping[str, Any]) -> list[str]:
 
 def unfairness_lines(metric: str) -> list[str]:
     """The failed checks of fairness, gravest first."""
-    own = (row for row in rows_of(atlas()) if row["metric"] == metric)
-    failed = gravest_failures(row for row in own if row.info.question == "fairness")
-    sentences = [f"- {sentence(row)} ({interval(row)})" for row in failed]
-    lines = ["## Unfair to whom", "", *sentences, ""]
-    effect = metric_profiles()[metric].effect
-    return lines if failed else [*lines, f"No slice failed. {effect[:1].upper()}{effect[1:]}", ""]
+    answer = answers(atlas())[metric, "fairness"]
+    sentences = [f"- {sentence(row)} ({interval(row)})" for row in answer.failures]
+    lines = ["## Unfair to whom", "", *sentences, *([""] if sentences else [])]
+    return [*lines, f"{answer.words[:1].upper()}{answer.words[1:]}: {answer.detail}.", ""]
 
 
 def example_lines(metric: str) -> list[str]:
@@ -216,51 +224,18 @@ def edit_page(name: str, slices: Sequence[Slice]) -> str:
 
 
 def edits_page() -> str:
-    """The list of edits, with the share of metrics and tasks that notice each."""
+    """The list of edits, with how often each is noticed."""
     lines = ["# Edits: who notices them", ""]
     for name, slices in slices_by_edit().items():
-        known = outcomes_of(list(outcomes()), slices)
-        noticed = percent(Share.of(known))
+        settled = [own[place] for own in outcomes().values() for place in slices if place in own]
+        noticed = f"{settled.count('pass')} of {len(settled)}"
         lines.append(f"- [{name}](edits/{slug(name)}.md): noticed in {noticed} pairs of metric and task")
     return "\n".join([*lines, ""])
 
 
-def panels_page() -> str:
-    """The recommended panels per task under a cost budget."""
-    aim = "The fewest metrics that together notice what can be noticed, among those that are fair and fast enough."
-    head = ("budget", "panel", "kinds of error noticed")
-    lines = ["# Panels", "", aim, ""]
-    for ranking in task_rankings():
-        table = panel_rows(ranking.task)
-        lines += [f"## {ranking.task.capitalize()}", "", *markdown_table(head, table), ""]
-    return "\n".join(lines)
-
-
-def panel_rows(task: str) -> list[tuple[str, ...]]:
-    """The panel for a task under each budget; none where no error was asked about."""
-    fair = [name for name, audit in audits_of(atlas()).items() if audit.question == "fairness"]
-    here = pl.col("slice").str.starts_with(f"{task}/") | pl.col("audit").is_in(fair)
-    table = []
-    for budget, slowest in BUDGETS.items():
-        fast = [
-            name
-            for name, profile in metric_profiles().items()
-            if slowest == 0 or (profile.speed or 0.0) >= slowest
-        ]
-        about = {**atlas().about, "metrics": {name: atlas().about["metrics"][name] for name in fast}}
-        chosen = pl.col("metric").is_in(fast) & (here | pl.lit(task == EVERYTHING))
-        try:
-            panel = choose_panel(replace(atlas(), about=about, findings=atlas().findings.filter(chosen)))
-        except AuditError:
-            continue
-        covered = f"{len(panel.covered)} of {len(panel.spots)}"
-        table.append((budget, " + ".join(panel.members) or "none", covered))
-    return table
-
-
 def map_page() -> str:
     """Metrics on a plane: near where they fail to notice the same errors."""
-    asked = [name for name in atlas().metrics if outcomes().get(name, {}).keys() & error_slices()]
+    asked = [name for name in atlas().metrics if outcomes().get(name)]
     points, share = scaled(distances(asked))
     explanation = (
         f"Two metrics are near where they miss the same errors; the plane keeps {share:.0%} of the distances. "
@@ -275,7 +250,8 @@ def distances(metrics: Sequence[str]) -> np.ndarray:
     def distance(first: str, second: str) -> float:
         if first == second:
             return 0.0
-        return 1.0 - blind_together(outcomes()[first], outcomes()[second], error_slices()).value
+        near = blind_together(outcomes()[first], outcomes()[second], second)
+        return 1.0 - near.share if near.either else 1.0
 
     return np.array([[distance(first, second) for second in metrics] for first in metrics])
 
@@ -317,7 +293,7 @@ def site_pages() -> dict[str, str]:
     pages = {f"atlas/metrics/{slug(metric)}.md": metric_page(metric) for metric in atlas().metrics}
     for name, slices in slices_by_edit().items():
         pages[f"atlas/edits/{slug(name)}.md"] = edit_page(name, slices)
-    pages |= {"atlas/edits.md": edits_page(), "atlas/panels.md": panels_page(), "atlas/map.md": map_page()}
+    pages |= {"atlas/edits.md": edits_page(), "atlas/map.md": map_page()}
     pages["atlas/metrics.md"] = "\n".join(["# Metrics, one page each", *leaderboard("metrics")])
     return pages
 
@@ -338,7 +314,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     links = {
         "metrics": "one page per metric",
         "edits": "who notices which edit",
-        "panels": "panels under a cost budget",
         "map": "a map of shared blind spots",
     }
     more = "\n".join(f"- [{what}](atlas/{name}.md)" for name, what in links.items())
