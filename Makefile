@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: audit test check bench soak redteam lock check-lock install-locked install-test docs calibration parity atlas clean
+.PHONY: audit test check bench soak redteam lock check-lock install-locked install-test docs calibration parity atlas validity clean
 
 audit: $(STAMP)
 	$(BIN)/assay audit --out assay-run
@@ -58,9 +58,14 @@ docs: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Every metric that runs here, measured and packed into the package (hours; can be stopped and started again).
+# With PEOPLE=FOLDER of public ratings (docs/human-ratings.md) also how it agrees with people.
 atlas: $(DEV)
-	$(BIN)/python -m bench.atlas
+	$(BIN)/python -m bench.atlas $(if $(PEOPLE),--people $(PEOPLE))
 	$(BIN)/python docs/make_atlas.py
+
+# Is the atlas right? Its order beside criteria it had no part in; writes docs/validity.md.
+validity: $(DEV)
+	$(BIN)/python -m bench.validity
 
 # The simulations of docs/calibration.md, a few minutes on two cores.
 calibration: $(DEV)

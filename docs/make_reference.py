@@ -31,6 +31,30 @@ Your own files need no published form. One record per line: `hypothesis`, `refer
 `doc` and `human` (a number, a list, or an object by criterion) for ratings; `stereotype`, `anti_stereotype`
 and `reference` for pairs; `gold`, `references`, `source`, `context` and `task` for texts to perturb.
 
+A challenge set (audit `challenge`) has two texts per row, `good` and `bad`, and what both are compared with:
+
+| column | what |
+|---|---|
+| `good`, `bad` | the text that should win, and the one that should lose |
+| `references`, `source` | what a metric compares them with; a list or one text |
+| `kind` | the kind of error, such as `negation`; each kind has a result of its own |
+| `severity` | `minor`, `major` or `critical`; empty where it is not known |
+| `id`, `doc` | a name of the pair; pairs with the same `doc` (or else the same references and source) count as one observation |
+
+The columns of ACES (`good-translation`, `incorrect-translation`, `phenomena`) and of DEMETR (`mt_sent`,
+`pert_sent`, `pert_name`) are recognised. A folder is one set.
+
+Records may carry texts for decisions (audit `contrast`), in JSON Lines:
+
+| column | what |
+|---|---|
+| `reworded` | texts as good as `gold`: the last one is in quite other words |
+| `wrong` | a text that differs from `gold` in a few words and is false: `{"text": ..., "kind": "number", "severity": "minor"}` |
+| `candidates` | two imperfect texts: `{"better": ..., "worse": ...}` |
+
+Outputs of systems (audit `impact`) have `system`, `hypothesis`, `doc` and `references` or `source`; outputs
+for one `doc` are compared with each other.
+
 Images are attached where the file they name lies beside the data, or in `images/`, `Flicker8k_Dataset/`,
 `val2014/` or `train2014/` there. A pickle is read only if it holds containers, text and numbers; no code in
 it is run.

@@ -164,7 +164,7 @@ def test_check_perturbation_names_the_problem() -> None:
         check_perturbation(Loose())
 
 
-GAIN = Statistic("gain", "What a worse text gains.", "score", bad="high", margin="margin", headline=True)
+GAIN = Statistic("gain", "What a worse text gains.", "score", bad="high", bar="margin", headline=True)
 SEEN: list[str] = []  # audits that looked at each other, for the one that must not
 
 
@@ -207,7 +207,7 @@ def _declaring(*statistics: Statistic, charts: tuple[Chart, ...] = ()) -> type[A
         (_declaring(Statistic("gain", "Gain.", bad="high")), "has no unit"),
         (_declaring(Statistic("gain", "Gain.", "score", bad="up")), "no such side as 'up'"),  # type: ignore[arg-type]
         (
-            _declaring(Statistic("gain", "Gain.", "score", bad="high", margin="nowhere")),
+            _declaring(Statistic("gain", "Gain.", "score", bad="high", bar="nowhere")),
             "is no number or field",
         ),
         (_declaring(Statistic("gain", "Gain.", "score")), "no table would show one"),

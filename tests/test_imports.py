@@ -17,6 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "data": set(),
     "statistics": set(),
     "language": set(),
+    "grouping": set(),
     "core": {"language", "recipe", "vocabulary"},
     "models": {"core", "errors", "recipe", "vocabulary"},
     "datasets": {"core", "errors", "models", "recipe", "vocabulary"},
@@ -24,24 +25,29 @@ ALLOWED: dict[str, set[str]] = {
     "names": {"core", "errors", "datasets", "metrics", "models", "recipe", "vocabulary"},
     "perturbations": {"core", "datasets", "errors", "language", "models", "names", "recipe", "vocabulary"},
     "audits": {
-        "core", "datasets", "errors", "language", "models", "names", "perturbations", "recipe", "statistics", "vocabulary",
+        "core", "datasets", "errors", "grouping", "language", "models", "names", "perturbations", "recipe", "statistics",
+        "vocabulary",
     },
-    "engine": {"core", "datasets", "errors", "models", "names", "recipe", "statistics", "vocabulary"},
-    "reading": {"core", "datasets", "engine", "errors", "models", "statistics", "vocabulary"},
-    "report": {"core", "datasets", "errors", "models", "reading", "vocabulary"},
+    "engine": {"core", "datasets", "errors", "grouping", "models", "names", "recipe", "statistics", "vocabulary"},
+    # Of audits only the arithmetic of decisions.
+    "reading": {
+        "audits", "core", "datasets", "engine", "errors", "grouping", "models", "statistics", "vocabulary",
+    },
+    "report": {"core", "datasets", "errors", "grouping", "models", "reading", "vocabulary"},
     "api": {
-        "__version__", "core", "datasets", "engine", "errors", "models", "names", "reading", "recipe", "report", "vocabulary",
+        "__version__", "core", "datasets", "engine", "errors", "models", "names", "reading", "recipe", "report", "statistics",
+        "vocabulary",
     },
     "mitigation": {
-        "api", "audits", "core", "datasets", "engine", "errors", "metrics", "models", "names", "perturbations", "reading",
-        "recipe", "statistics", "vocabulary",
+        "api", "audits", "core", "datasets", "engine", "errors", "grouping", "metrics", "models", "names", "perturbations",
+        "reading", "recipe", "statistics", "vocabulary",
     },
     "testing": {"api", "core", "datasets", "engine", "errors", "names", "reading", "vocabulary"},
     "server": {"api", "core", "datasets", "engine", "errors", "names", "reading", "report", "vocabulary"},
     # What a paper needs and a user's audit does not; nothing but the command line imports it.
     "papers": {
-        "api", "audits", "core", "datasets", "engine", "errors", "metrics", "mitigation", "models", "names", "reading",
-        "recipe", "report", "statistics", "vocabulary",
+        "api", "audits", "core", "datasets", "engine", "errors", "grouping", "metrics", "mitigation", "models", "names",
+        "reading", "recipe", "report", "statistics", "vocabulary",
     },
     "cli": {
         "__version__", "api", "audits", "core", "datasets", "engine", "errors", "metrics", "mitigation", "models", "names",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ SMALL: dict[str, MadeOnce] = {
 
 def again(audit: MadeOnce) -> MadeOnce:
     """An equal audit that has made nothing yet."""
-    return type(audit)(**{name: getattr(audit, name) for name in audit.__dataclass_fields__})
+    return type(audit)(**{each.name: getattr(audit, each.name) for each in fields(audit)})  # type: ignore[arg-type]
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch, audit: MadeOnce) -> None:
@@ -81,7 +81,8 @@ def test_cases_are_made_again_where_they_may_differ(
 def test_a_users_texts_are_never_kept(tmp_path: Path) -> None:
     data = tmp_path / "mine.jsonl"
     rows = [
-        {"hypothesis": f"She met his uncle {n}.", "references": ["Somebody met somebody."]} for n in range(4)
+        {"hypothesis": f"His uncle met somebody {n}.", "references": ["Somebody met somebody."]}
+        for n in range(4)
     ]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     audit = Swap(data=(data,))

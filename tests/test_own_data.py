@@ -193,6 +193,58 @@ def test_score_and_perturb_take_a_map(table: Path) -> None:
     assert len(done.stdout.splitlines()) == 50
 
 
+def test_ratings_and_scores_of_metrics_in_one_file(table: Path) -> None:
+    from assay.metrics.ngram import Chrf
+
+    texts = [assay.Sample(row["summary"], (row["reference"],)) for row in outputs()]
+    rows = [row | {"mine": score} for row, score in zip(outputs(), Chrf().score(texts), strict=True)]
+    expected = assay.run("human", "chrf", data=rows, session=fast()).findings
+    rows[3]["mine"] = None
+    rows[3]["rating"] = None
+    frame = pytest.importorskip("pandas").DataFrame(rows)
+    done = assay.run("human", data=frame, scores_from=["mine"], session=fast())
+    assert done.metrics == ["mine"]
+    values = [run.filter((pl.col("statistic") == "spearman") & (pl.col("metric") == name))["value"][0]
+              for run, name in ((expected, "chrf"), (done.findings, "mine"))]  # fmt: skip
+    assert abs(values[0] - values[1]) < 0.1
+    with (table.parent / "scored.csv").open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    words = ("run", "human", "--data", "scored.csv", "--scores-from", "mine", "--cache", "none")
+    told = command(*words, cwd=table.parent)
+    assert told.returncode == 0, told.stderr
+    assert "best is mine" in told.stdout
+    told = command(*words[:-3], "mime", *words[-2:], cwd=table.parent)
+    assert told.returncode == 2
+    assert "there is no column 'mime' beside its texts and ratings; did you mean mine?" in told.stderr
+
+
+def test_systems_may_share_the_ids_of_their_inputs() -> None:
+    rows = [{"id": n, "system": system, "output": f"{system} says {n}", "target": f"text {n}", "rating": n % 3 + (system == "a")}
+            for n in range(8) for system in "ab"]  # fmt: skip
+    scored = assay.score("chrf", data=rows, session=fast())
+    assert scored.height == 16
+    assert set(assay.run("human", "chrf", data=rows, session=fast()).cases["case"]) == {
+        f"{s}/{n}" for n in range(8) for s in "ab"
+    }
+    with pytest.raises(DataError, match="id '0' is in more than one row"):
+        assay.score("chrf", data=[*rows, rows[0]], session=fast())
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_a_row_without_a_text_is_named(nothing: Any) -> None:
+    frame = {"summary": ["a b", nothing], "reference": ["a b", "c d"]}
+    with pytest.raises(
+        DataError, match=r"data, row 2: column 'summary' \(read as hypothesis\) has no value \(None or NaN\)"
+    ):
+        assay.score("chrf", data=frame, session=fast())
+    with pytest.raises(DataError, match=r"hypotheses, row 2: (None|nan) is no text"):
+        assay.score("chrf", ["a b", nothing], ["a b", "c d"], session=fast())
+    with pytest.raises(DataError, match=r"references, row 1: \[(None|nan)\] is no text"):
+        assay.score("chrf", ["a b", "c"], [[nothing], "c d"], session=fast())
+
+
 # --- tables of any library ---
 
 
@@ -371,7 +423,7 @@ RECIPES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda text: re.findall(r"(?:import|from) (\w+)", text)[-1])
 def test_recipes_of_the_docs_run(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(recipe.strip().splitlines()) <= 11
+    assert len(recipe.strip().splitlines()) <= 12
     for name in LOOK_ALIKES:
         module = LOOK_ALIKES[name](name)
         monkeypatch.setitem(sys.modules, name.split(".")[0], module)
@@ -411,7 +463,7 @@ def test_an_object_is_a_metric_of_a_run_as_it_is(table: Path) -> None:
 
 
 def test_several_numbers_ask_for_an_output() -> None:
-    with pytest.raises(MetricError, match="Rouge returns rouge1, rougeL; choose one: output="):
+    with pytest.raises(MetricError, match="r returns rouge1, rougeL; choose one: output="):
         assay.score([assay.wrap(Evaluate.Rouge(), name="r")], ["a"], ["b"])
     with pytest.raises(SpecError, match="object is no metric assay knows how to call"):
         assay.wrap(object())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from assay.api.pipeline import audit, run, score
     from assay.api.runs import Run, load_run
+    from assay.api.systems import Systems, compare_systems
     from assay.core import (
         Audit,
         Case,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assay.engine.session import Session
     from assay.errors import AuditError
-    from assay.names.plugins import wrap
+    from assay.names.wrap import wrap
     from assay.reading.compare import compare
     from assay.report.figures import Figure
 
@@ -36,17 +37,19 @@ __version__ = "0.3.0.dev0"
 __all__ = [
     "Audit", "AuditError", "Case", "Chart", "Estimate", "Explanation", "Figure", "Finding", "Grid", "Image",
     "Judgement", "Metric", "Perturbation", "Record", "Run", "Sample", "Scored", "Scores", "Session",
-    "SetMetric", "Statistic", "audit", "compare", "load_run", "run", "score", "wrap",
+    "SetMetric", "Statistic", "Systems", "audit", "compare", "compare_systems",
+    "load_run", "run", "score", "wrap",
 ]  # fmt: skip
 # Where each name is defined; names that are not listed here stand in core.py.
 _MODULES = {
     "audit": "api.pipeline", "run": "api.pipeline", "score": "api.pipeline",
     "Run": "api.runs", "load_run": "api.runs",
     "AuditError": "errors",
+    "Systems": "api.systems", "compare_systems": "api.systems",
     "compare": "reading.compare",
     "Figure": "report.figures",
     "Session": "engine.session",
-    "wrap": "names.plugins",
+    "wrap": "names.wrap",
 }  # fmt: skip
 
 

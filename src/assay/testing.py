@@ -57,8 +57,8 @@ def assert_metric_passes(
     `attribute` (or the audit's own `only=...`) narrows the audit, `statistic` the checks. `allow` names
     slices (patterns with `*`) whose failure is accepted; `xfail` those known to fail, which make pytest
     report an expected failure if nothing else fails. Inconclusive checks fail with `strict` alone, as does
-    a slice of `xfail` that no longer fails; but a metric that tells clean from worthless texts nowhere
-    always fails: nothing is known of it. Returns the run.
+    a slice of `xfail` that no longer fails. A run in which nothing was judged, or nothing of the statistic
+    asked for, always fails: nothing is known of the metric. Returns the run.
     """
     __tracebackhide__ = True
     from assay.api.pipeline import run
@@ -66,8 +66,7 @@ def assert_metric_passes(
 
     asked = {"only": (attribute,)} | options if attribute else options
     done = run(audit, [metric], session=Session.open(None, cache), size=size, **asked)
-    silent = f"{audit} says nothing of this metric: it does not tell clean from worthless texts"
-    _require(set(done.findings["verdict"]) - {"not judged"} != {"insensitive"}, silent)
+    _require_judged(done, audit, statistic)
     failed = _problems(done, statistic, allow, ("fail", "inconclusive") if strict else ("fail",))
     new = [line for slice_, line in failed if not _among(slice_, xfail)]
     rest = [f"... and {len(new) - SHOWN} more"] if len(new) > SHOWN else []
@@ -80,6 +79,17 @@ def assert_metric_passes(
 
         pytest.xfail(f"known failures of {audit}: {', '.join(dict.fromkeys(slice_ for slice_, _ in failed))}")
     return done
+
+
+def _require_judged(done: StoredRun, audit: str, statistic: str | None) -> None:
+    """Fail where nothing was judged: a silent metric is no good one."""
+    from assay.errors import suggest
+    from assay.reading.verdicts import checks
+
+    judged = {row["statistic"] for row in checks(done)}
+    _require(judged, f"{audit} judges nothing of this metric: {'; '.join(done.notes) or 'it has no scores'}")
+    known = statistic is None or statistic in judged
+    _require(known, f"{audit} judges no {statistic!r}{'' if known else suggest(str(statistic), judged)}")
 
 
 def _problems(
@@ -276,11 +286,11 @@ def _quick(audit: Audit | type[Audit] | str) -> Audit:
     if not isinstance(audit, str | type):
         return audit
     kind = audit_class(audit) if isinstance(audit, str) else audit
-    return kind(**{key: value for key, value in kind.quick().items() if key != "skip"})
+    return kind(**{key: value for key, value in kind.quick.items() if key != "skip"})
 
 
 def _check_statistics(audit: Audit) -> None:
-    from assay.engine.settle import margin_of
+    from assay.engine.settle import bar_of
 
     undeclared = f"{audit.name} declares no statistics"
     _require(audit.statistics, f"{undeclared}; add Statistic(...) for each that it reports")
@@ -291,13 +301,12 @@ def _check_statistics(audit: Audit) -> None:
         unitless = f"{where} has no unit"
         _require(statistic.unit, f"{unitless}; say what it is measured in, or that it is a share or a count")
         _require(statistic.bad in ("high", "low", "far", None), f"{where}: no such side as {statistic.bad!r}")
-        _require((statistic.name, statistic.within) not in seen, f"{where} is declared twice")
-        seen.add((statistic.name, statistic.within))
+        _require(statistic.name not in seen, f"{where} is declared twice")
+        seen.add(statistic.name)
         try:
-            margin_of(audit, statistic)
+            bar_of(audit, statistic)
         except (AttributeError, ValueError) as error:
-            problem = f"{where}: margin {statistic.margin!r} is no number or field: {error}"
-            raise AssertionError(problem) from error
+            raise AssertionError(f"{where}: bar {statistic.bar!r} is no number or field: {error}") from error
     shown = any(statistic.headline or statistic.bad for statistic in audit.statistics)
     _require(shown, f"{audit.name}: no statistic is a headline or judged, so that no table would show one")
 

@@ -26,12 +26,12 @@ from assay.datasets.imported import ImportedScores, read_scores
 from assay.datasets.lexicon import toml_file
 from assay.engine.cache import ScoreCache
 from assay.engine.kept import cases_of
-from assay.engine.plan import QUICK_TOKENS, Cost, affordable, cost, fitting, score_all
+from assay.engine.plan import QUICK_TOKENS, Cost, affordable, beginning, cost, fitting, score_all
 from assay.engine.scoring import explain_samples, score_samples
 from assay.engine.session import Session
 from assay.engine.settle import describe, settle
 from assay.engine.unfold import count_notes, metric_notes, note_sentences, unscored_roles
-from assay.errors import DataError, MetricError
+from assay.errors import DataError, MetricError, SpecError
 from assay.models.weights import CARRIERS, present
 from assay.names.inventory import lacking
 from assay.names.registry import audit_class, names
@@ -74,16 +74,23 @@ def run(
     metrics: Specifiable | Sequence[Specifiable] = DEFAULT_METRICS,
     *,
     scores: str | None = None,
+    scores_from: Sequence[str] = (),
     session: Session | None = None,
     size: str = "full",
     **options: Any,
 ) -> Run:
     """Run one audit, on `data` (as in `audit`) or embedded data.
 
-    `scores` are judged beside (or instead of) metrics run here.
+    `scores` are judged beside (or instead of) metrics run here: a file of them, or with `scores_from`
+    columns of the data itself, beside the ratings.
     """
     imported = read_scores(scores) if scores else None
     audits = choose_audits([name], size, options)
+    if scores_from:
+        if imported:
+            raise SpecError("give --scores FILE or --scores-from COLUMN, not both")
+        columns = [scores_from] if isinstance(scores_from, str) else scores_from
+        imported = user_data.scores_in(audits[name], columns)
     return execute(audits, metrics, session or Session.open(), size=size, imported=imported)
 
 
@@ -128,7 +135,13 @@ def score_chunks(
             for label, noted in counted.items():
                 counts[label].update(noted)
             frames.append(pl.DataFrame(columns).fill_nan(None))
-    return pl.concat(frames), [*metric_notes(counts, total), *session.failures[:_FAILURES]]
+    notes = [*metric_notes(counts, total), *scored_anew(chosen), *session.failures[:_FAILURES]]
+    return pl.concat(frames), notes
+
+
+def scored_anew(measures: Iterable[Measure]) -> list[str]:
+    """A note on each metric whose scores are not kept, and why."""
+    return [reason for given in measures if (reason := given.metric.anew)]
 
 
 def score_counted(
@@ -161,7 +174,10 @@ def estimate_cost(
         chosen, work, _ = _work(chosen, session.cache, embedded=len(chosen) > 1)
         most = None if only else _quick_tokens(size)
         measures = list(map(measure, metrics))
-        parts = [affordable(given, fitting(given, chosen, work), most) for given in measures]
+        fits = [fitting(given, chosen, work) for given in measures]
+        if size == "quick":
+            fits = [beginning(given, chosen, part) for given, part in zip(measures, fits, strict=True)]
+        parts = [affordable(given, part, most) for given, part in zip(measures, fits, strict=True)]
         return [cost(given, part, session.cache) for given, part in zip(measures, parts, strict=True)]
 
 
@@ -172,7 +188,7 @@ def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) ->
     audits = {}
     for name in only or names("audits"):
         kind = audit_class(name)
-        quick = dict(kind.quick()) if size == "quick" else {}
+        quick = dict(kind.quick) if size == "quick" else {}
         own = user_data.fitting(kind, described, given)
         skipped = quick.pop("skip", False) and not (own and kind.needs_data)
         if only or not (skipped or (kind.needs_data and not own)):
@@ -212,9 +228,11 @@ def execute(
     given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
     measures, left_out = _installed(map(measure, given), required=metrics is not DEFAULT_METRICS)
     audits, work, changed = _work(audits, session.cache, embedded=embedded)
-    first = partial(_show_first, audits, measures, session, size) if session.on_first else None
+    first = partial(_show_first, audits, work, measures, session, size) if session.on_first else None
     with session:
-        scored, notes = score_all(audits, work, measures, session, causal_tokens, first)
+        scored, notes = score_all(
+            audits, work, measures, session, causal_tokens, quick=size == "quick", before_slow=first
+        )
         spent = session.bill.summary()
     for name in audits if imported else ():
         cases = [item for item in work[name] if isinstance(item, Case)]
@@ -228,6 +246,7 @@ def execute(
     session.cache.close()
     about = _describe_run(audits, measures, scored, session, size) | ({"spent": spent} if spent else {})
     about["seconds"]["wall"] = time.perf_counter() - began
+    notes += scored_anew(measures)
     about["notes"] = [*left_out, *notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]
     finished = Run(findings_frame(findings), cases_frame(all_cases), scores_frame(scored), explained, about)
     return finished.save(session.out) if session.out else finished
@@ -235,16 +254,18 @@ def execute(
 
 def _show_first(
     audits: Mapping[str, Audit],
+    work: Mapping[str, Sequence[Case | Grid]],
     measures: Sequence[Measure],
     session: Session,
     size: str,
-    known: Mapping[str, Sequence[Scored]],
+    scored: Mapping[str, Sequence[Scored]],
 ) -> None:
-    """Judge the scores that are known so far, for whoever waits for the rest."""
-    about = _describe_run(audits, measures, known, session, size) | {"notes": []}
-    findings = findings_frame(_judged(audits, known)[0])
+    """Judge the scores that there are so far, for whoever waits for the rest."""
+    about = _describe_run(audits, measures, scored, session, size) | {"notes": []}
+    findings = findings_frame(_judged(audits, scored)[0])
+    cases = cases_frame({name: _all_cases(work[name], scored[name]) for name in audits})
     if session.on_first:
-        session.on_first(Run(findings, cases_frame({}), scores_frame({}), about=about))
+        session.on_first(Run(findings, cases, scores_frame(scored), about=about))
 
 
 def _judged(
@@ -255,8 +276,7 @@ def _judged(
     notes: list[str] = []
     for name, chosen in audits.items():
         judgement = chosen.judge(scored[name])
-        held_back = [answer.metric for answer in scored[name] if answer.about.get("held_back")]
-        findings += settle(chosen, judgement, held_back=held_back)
+        findings += settle(chosen, judgement)
         notes += [f"{name}: {note}" for note in judgement.notes]
     return findings, notes
 

@@ -15,7 +15,7 @@ from assay.report.figures import Figure, figure_of
 from assay.report.plain import answer_rows, summary
 
 _FORMATS = {".html": "html", ".md": "md", ".tex": "latex", ".json": "json"}
-_ORDER = ("fail", "inconclusive", "insensitive", "pass")
+_ORDER = ("fail", "inconclusive", "pass")
 
 
 class Run(StoredRun):
@@ -26,7 +26,7 @@ class Run(StoredRun):
         """The findings that were judged, failures first, metrics under the names that reports show."""
         judged = shown(self).findings.filter(pl.col("verdict").is_in(_ORDER))
         order = pl.col("verdict").cast(pl.Enum(_ORDER))
-        return judged.drop("passed", "mde", "evidence").sort(order, maintain_order=True)
+        return judged.drop("evidence").sort(order, maintain_order=True)
 
     def summary(self) -> str:
         """The answers of each metric and the gravest findings in words, in Markdown."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -10,9 +11,10 @@ from typing import Any
 
 from assay.core import Audit, Measure, Sample
 from assay.datasets.columns import as_data, parse_map, table_of
+from assay.datasets.imported import ImportedScores
 from assay.datasets.kinds import Described, describe_data
 from assay.datasets.ratings import read_samples
-from assay.errors import DataError, SpecError
+from assay.errors import DataError, SpecError, suggest
 from assay.models.weights import file_digest
 from assay.names.spec import Specifiable, measure
 from assay.recipe import digest
@@ -68,10 +70,50 @@ def _zipped(hypotheses: Any, references: Any, sources: Any) -> list[Sample]:
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} {name}" for name, count in counts.items())
         raise DataError(f"{sizes}: give one of each per text, and several references as a list")
+    for name, column in texts.items():
+        for row, given in enumerate(column, start=1):
+            if not isinstance(given, str) and not (name == "references" and _is_texts(given)):
+                raise DataError(f"{name}, row {row}: {given!r} is no text; fill it in, or leave the row out")
     count = counts["hypotheses"]
     refs = [(r,) if isinstance(r, str) else tuple(r) for r in texts.get("references", [()] * count)]
     origins = texts.get("sources", [None] * count)
     return [Sample(text, refs[n], origins[n], id=str(n)) for n, text in enumerate(texts["hypotheses"])]
+
+
+def _is_texts(given: Any) -> bool:
+    return isinstance(given, list | tuple) and all(isinstance(text, str) for text in given)
+
+
+def scores_in(audit: Audit, columns: Sequence[str]) -> ImportedScores:
+    """Columns of a file of rated texts as the scores of metrics; a cell without a number is absent."""
+    items, path = getattr(audit, "items", None), next(iter(getattr(audit, "data", ())), None)
+    if items is None or path is None:
+        raise SpecError(
+            f"--scores-from reads columns beside ratings: assay run human takes it, {audit.name} does not"
+        )
+    known = sorted({name for item in items.rated for name in item.meta})
+    table: dict[str, dict[tuple[str, str | int], float]] = {name: {} for name in columns}
+    for name in columns:
+        if name not in known:
+            raise DataError(
+                f"{path}: there is no column {name!r} beside its texts and ratings{suggest(name, known)}"
+            )
+    for item in items.rated:
+        for name in columns:
+            value = _score(item.meta.get(name), f"{path}, {item.id}: column {name!r}")
+            if value is not None:
+                table[name][item.id, "hypothesis"] = value
+    return ImportedScores(path, table)
+
+
+def _score(value: Any, where: str) -> float | None:
+    try:
+        number = math.nan if value in (None, "") else float(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where} holds {value!r}, not a number") from error
+    if math.isinf(number):
+        raise DataError(f"{where} is infinite; write nothing where there is no score")
+    return None if math.isnan(number) else number
 
 
 def describe_all(options: Mapping[str, Any]) -> list[Described]:

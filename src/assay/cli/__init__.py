@@ -42,7 +42,7 @@ CLOSED = (errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG)
 def command_of(name: str) -> Any:
     """A command or group of commands by name."""
     module = importlib.import_module(f"assay.cli.{COMMANDS[name]}")
-    function = getattr(module, f"{name}_" if name == "list" else name)
+    function = getattr(module, f"{name}_" if name == "list" else name.replace("-", "_"))
     if isinstance(function, typer.Typer):
         return get_command(function)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

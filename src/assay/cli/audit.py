@@ -41,6 +41,7 @@ def run(
     audit: str,
     request: o.Request,
     scores: str | None = None,
+    scores_from: list[str] | None = None,
     only: list[str] | None = None,
 ) -> None:
     """Run one audit at full size, which can take long; --size quick takes part of the data.
@@ -50,7 +51,9 @@ def run(
     from assay.api.pipeline import run
 
     given = o.audit_fields(context, audit, request.fields(only))
-    _perform(request, [audit], given, partial(run, audit, scores=scores))
+    _perform(
+        request, [audit], given, partial(run, audit, scores=scores, scores_from=tuple(scores_from or ()))
+    )
 
 
 def _perform(

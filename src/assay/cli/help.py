@@ -106,7 +106,7 @@ def write_examples(ctx: Any, formatter: Any) -> None:
 def audit_options(kind: type[Any]) -> Iterator[tuple[str, str]]:
     """The options of an audit: how each is written; its meaning, its default, and that of --size quick."""
     meanings, hints = toml_file("help", "options"), get_type_hints(kind)
-    quick = kind.quick()
+    quick = dict(kind.quick)
     for field in dataclasses.fields(kind):
         own = meanings.get(kind.name, {}).get(field.name) or field.metadata.get("help")
         meaning = own or meanings["shared"].get(field.name, "")

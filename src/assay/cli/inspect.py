@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -87,13 +86,11 @@ def _score_golden(spec: str, known: Mapping[str, Any]) -> float:
     return float(score([spec], [sample], session=Session.open(cache=None))[spec][0])
 
 
-@o.with_request("data", "task", "seed", "limit", "size", "cache", "json")
+@o.with_request("data", "task", "seed", "limit", "size", "json")
 def calibrate(
     context: typer.Context,
     audit: str,
     request: o.Request,
-    metric: o.OptionalMetric = None,
-    noise: Annotated[float | None, typer.Option(min=0.0)] = None,
     draws: Annotated[int, typer.Option(min=20)] = 100,
     only: list[str] | None = None,
 ) -> None:
@@ -101,10 +98,7 @@ def calibrate(
     from assay.papers.curve import calibrate
 
     options = o.audit_fields(context, audit, request.fields(only))
-    session = replace(request, quiet=True).session()
-    curves, notes = calibrate(
-        audit, options, seeds=draws, noise=noise, metric=metric, session=session, size=request.size
-    )
+    curves, notes = calibrate(audit, options, seeds=draws, size=request.size)
     print_notes(notes)
     if request.json:
         print_json({"curves": [curve.document() for curve in curves], "notes": notes})
@@ -114,13 +108,8 @@ def calibrate(
 
 def _print_curves(curves: Sequence[Curve]) -> None:
     for curve in curves:
-        simulated, alarms = curve.simulated, curve.alarms
-        noise = f"noise {curve.noise:.3g} {simulated.noise_unit}"
-        typer.echo(f"{curve.sentence()} (in 95 of 100 simulations; {noise})")
-        typer.echo(f"a metric without the defect fails in {alarms.share:.0%} of {alarms.draws} simulations")
-        rows = []
-        for point in curve.points:
-            low, high = point.interval
-            power = {"found in": f"{point.share:.0%}", "95% CI": f"{low:.0%} .. {high:.0%}"}
-            rows.append({f"{simulated.statistic}, {simulated.unit}": f"{point.size:g}"} | power)
-        print_columns(rows)
+        simulated = curve.simulated
+        typer.echo(f"{curve.sentence()} (in 95 of 100 simulations)")
+        typer.echo(f"without the defect {curve.alarms.share:.1%} of {curve.alarms.findings} findings fail")
+        header = f"{simulated.statistic}, {simulated.unit}"
+        print_columns([{header: f"{p.size:g}", "found in": f"{p.share:.0%}"} for p in curve.points])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assay.vocabulary import Gate
 
 _WIDEST = 60  # characters of a cell, where lines are cut
-_MOST_FINDINGS, _MOST_OUTCOMES, _MOST_NOTES = 60, 20, 12  # lines printed
+_MOST_FINDINGS, _MOST_OUTCOMES, _MOST_NOTES = 60, 20, 8  # lines printed
 _LONGEST_NOTE = 300  # characters
 
 
@@ -132,7 +132,9 @@ def _print_agreement(done: StoredRun) -> list[str]:
 
     Where there are several datasets or language pairs, the tables are those of their averages.
     """
-    from assay.audits.human.compare import NAMES, agreement_notes, agreement_tables
+    if "human" not in done.about["audits"]:
+        return []
+    from assay.audits.human.compare import agreement_notes, agreement_tables
     from assay.core import Finding
     from assay.reading.text import shown_verdict
 
@@ -143,8 +145,8 @@ def _print_agreement(done: StoredRun) -> list[str]:
         typer.echo(f"agreement with people: {name}")
         cells = []
         for finding, tied, verdict in tables[name]:
-            interval = "" if finding.ci is None else f"{finding.ci[0]:.2f} .. {finding.ci[1]:.2f}"
-            figure = {"metric": finding.metric, NAMES[finding.statistic]: f"{finding.value:.3f}"}
+            interval = "" if finding.ci is None else f"{finding.ci[0]:.1f} .. {finding.ci[1]:.1f}"
+            figure = {"metric": finding.metric, "right order": f"{finding.value:.1f}"}
             figure |= {"95% CI": interval, "n": str(finding.n), "tied with": ", ".join(tied)}
             cells.append(figure | {"verdict": shown_verdict(verdict)})
         print_columns(cells, cut=True)
@@ -155,17 +157,20 @@ def _print_agreement(done: StoredRun) -> list[str]:
 
 
 def _print_answers(done: StoredRun) -> None:
-    """Each metric's answers and the gravest findings in words, for a run with several audits."""
+    """The one table, the recommendation and the gravest findings in words, for a run with several audits."""
     from assay.reading.names import shown
+    from assay.reading.ranking import rankings
     from assay.reading.text import sentence
     from assay.reading.verdicts import rows_of, worst
-    from assay.report.plain import short_rows
+    from assay.report.plain import headlines, short_rows
 
     done = shown(done)
-    rows, legend = short_rows(done)
-    print_columns(rows)
-    for line in legend:
-        typer.echo(f"({line})")
+    about, *advice = headlines(done) if rankings(done) else [""]
+    if about:
+        typer.echo(f"{about}:")
+    print_columns(short_rows(done), cut=True)
+    for line in advice:
+        typer.echo(line)
     for row in worst(rows_of(done)):
         typer.echo(f"- {sentence(row)}")
     typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
@@ -177,7 +182,7 @@ def print_first(done: StoredRun) -> None:
     from assay.report.plain import short_rows
 
     typer.echo("first answers; slower metrics follow:", err=True)
-    for line in columns(short_rows(shown(done))[0]):
+    for line in columns(short_rows(shown(done))):
         typer.echo(line, err=True)
 
 
@@ -188,7 +193,7 @@ def _print_findings(done: StoredRun) -> None:
 
     findings = list(shown(done).findings.iter_rows(named=True))
     judged = [row for row in findings if row["verdict"] != "not judged"]
-    order = ("fail", "pass", "inconclusive", "insensitive")
+    order = ("fail", "pass", "inconclusive")
     judged.sort(key=lambda row: order.index(row["verdict"]))
     rows = []
     for row in (judged or findings)[:_MOST_FINDINGS]:

@@ -10,15 +10,16 @@ import typer
 
 from assay import vocabulary
 from assay.cli import options as o
-from assay.cli.output import columns, print_columns, print_json, print_notes, print_outcomes
+from assay.cli.output import print_columns, print_json, print_notes, print_outcomes
 from assay.datasets.files import read_text
-from assay.errors import SpecError
+from assay.errors import AuditError, SpecError
 from assay.reading.compare import Change, Comparison, unlike
 from assay.reading.compare import compare as compare_runs
 from assay.reading.gate import Bounds, only_new, outcomes, parse_bounds, parse_gates, unchecked
 from assay.reading.names import shown_names
-from assay.reading.panel import Candidate, Panel, Spot, choose_panel
-from assay.reading.results import load_run, write_text
+from assay.reading.pairs import Pair, best_pairs
+from assay.reading.ranking import Ranking, caption, rankings, with_interval
+from assay.reading.results import StoredRun, load_run, write_text
 from assay.reading.text import number, probability
 from assay.report import render, write_report
 from assay.report.card import as_html, as_markdown, make_card
@@ -26,9 +27,8 @@ from assay.report.card import badge as make_badge
 from assay.report.cite import bibtex
 from assay.report.gates import job_summary
 from assay.report.gates import junit as as_junit
-from assay.report.plain import filled
 
-_MOST_CHANGES, _MOST_SPOTS = 25, 12  # lines printed
+_MOST_CHANGES = 25  # lines printed
 
 
 def report(run: list[Path], format: vocabulary.Format = "html", figures: Path | None = None) -> None:
@@ -59,7 +59,7 @@ def compare(
     """
     if atlas:
         from assay.cli.atlas import print_placements
-        from assay.reading.atlas import load_atlas
+        from assay.reading.shipped import load_atlas
 
         print_placements(load_run(before), load_atlas(), json=json)
         return
@@ -161,69 +161,34 @@ def cite(run: Path) -> None:
     typer.echo(bibtex(load_run(run)))
 
 
-def panel(run: Path, allow_unfair: bool = False, json: bool = False) -> None:
-    """Choose metrics that together notice every kind of error that some metric of the run notices."""
+def panel(run: Path, task: str | None = None, json: bool = False) -> None:
+    """Name the pairs of metrics that, added, decide more rightly than either alone."""
     loaded = load_run(run)
-    panel = choose_panel(loaded, fair=not allow_unfair)
+    ranking = _ranking_of(loaded, task)
+    pairs = best_pairs(loaded, ranking)
     if json:
-        print_json(_panel_document(panel))
-    else:
-        names = shown_names(loaded)
-        _print_panel(panel, names, allow_unfair=allow_unfair)
-        if panel.unfair_only:
-            wider = choose_panel(loaded, fair=False)
-            typer.echo(
-                f"with unfair metrics too: {' + '.join(names[m] for m in wider.members)} would notice "
-                f"{len(wider.covered)}; read their scores only where groups do not matter"
-            )
+        print_json({"task": ranking.task, "pairs": [_pair_document(pair) for pair in pairs]})
+        return
+    typer.echo(caption(ranking))
+    if not pairs:
+        typer.echo("no two metrics together surely decide better than the better of them alone")
+        return
+    print_columns([
+        {"add up": pair.spec, "right of 100": with_interval(pair.order), "gain": f"{pair.gain.value:+.1f}"}
+        for pair in pairs
+    ])  # fmt: skip
 
 
-def _panel_document(panel: Panel) -> dict[str, Any]:
-    hybrid = panel.hybrid
-    return {
-        "members": list(panel.members),
-        "spots": len(panel.spots),
-        "noticed": len(panel.covered),
-        "noticed_by_none": _spot_names(panel.unnoticed),
-        "noticed_by_unfair_metrics_only": _spot_names(panel.unfair_only),
-        "curve": [{"members": list(members), "noticed": covered} for members, covered in panel.curve],
-        "hybrid": hybrid
-        and {"spec": hybrid.spec, "predicted": len(hybrid.notices), "gained": _spot_names(hybrid.gained)},
-        "candidates": [
-            {"metric": each.metric, "notices": len(each.notices), "fairness": each.fairness}
-            | {"unfair": list(each.unfair), "seconds_per_1000_texts": each.seconds}
-            for each in panel.candidates
-        ],
-    }
+def _ranking_of(run: StoredRun, task: str | None) -> Ranking:
+    """The ranking of a task, or the first one."""
+    rankings_by_task = {ranking.task: ranking for ranking in rankings(run)}
+    if not rankings_by_task:
+        raise AuditError("no audit of this run asked which errors a metric notices; run assay audit first")
+    if task is not None and task not in rankings_by_task:
+        raise SpecError(f"this run has no task {task!r}; it has {', '.join(rankings_by_task)}")
+    return rankings_by_task[task or next(iter(rankings_by_task))]
 
 
-def _spot_names(spots: frozenset[Spot]) -> list[str]:
-    return [f"{audit} {slice_}" for audit, slice_ in sorted(spots)]
-
-
-def _print_panel(panel: Panel, names: dict[str, str], *, allow_unfair: bool) -> None:
-    ranked = sorted(panel.candidates, key=lambda candidate: -len(candidate.notices))
-    missed = (
-        ("noticed by unfair metrics only (--allow-unfair lets them in)", _spot_names(panel.unfair_only)),
-        ("noticed by no metric of this run", _spot_names(panel.unnoticed)),
-    )
-    text = filled(
-        "panel.txt", panel=panel, allow_unfair=allow_unfair, missed=missed, most=_MOST_SPOTS,
-        candidates=columns([_candidate_cells(each, names) for each in ranked]) if ranked else (),
-        named=lambda members: [names[member] for member in members],
-    )  # fmt: skip
-    typer.echo(text, nl=False)
-
-
-_FAIRNESS = {"pass": "yes", "inconclusive": "unknown"}  # other verdicts are shown as they are
-
-
-def _candidate_cells(candidate: Candidate, names: dict[str, str]) -> dict[str, object]:
-    more = " ..." if len(candidate.unfair) > 3 else ""
-    fairness = _FAIRNESS.get(candidate.fairness, candidate.fairness)
-    return {
-        "metric": names[candidate.metric],
-        "notices": len(candidate.notices),
-        "s / 1000 texts": "?" if candidate.seconds is None else f"{candidate.seconds:.2f}",
-        "fair": f"no: {', '.join(candidate.unfair[:3])}{more}" if candidate.unfair else fairness,
-    }
+def _pair_document(pair: Pair) -> dict[str, Any]:
+    order, gain = ({"value": each.value, "ci": each.ci, "n": each.n} for each in (pair.order, pair.gain))
+    return {"metrics": [pair.first, pair.second], "spec": pair.spec, "right_order": order, "gain": gain}
