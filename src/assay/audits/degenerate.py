@@ -19,6 +19,7 @@ from assay.datasets.records import CORPORA, embedded_records
 from assay.errors import DataError
 from assay.language import language_of
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
+from assay.perturbations.released import ReleasedNgrams, ReleasedRepetition
 from assay.vocabulary import DataKind
 
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect
@@ -60,6 +61,8 @@ class Repetition(BlindSpot, TextAudit):
 
     @property
     def noises(self) -> Mapping[str, Perturbation]:
+        if self.rule == "paper":
+            return {f"rep-{copies}": ReleasedRepetition(copies) for copies in self.copies}
         return {f"rep-{copies}": RepeatedEnding(copies) for copies in self.copies}
 
 
@@ -97,9 +100,10 @@ class FrequentNgram(BlindSpot, TextAudit):
 
     @property
     def noises(self) -> Mapping[str, Perturbation]:
-        # The paper's 256 words; else as long as the clean text, so that length is not what a metric sees.
-        length = 256 if self.rule == "paper" else 0
-        return {f"{n}-gram/top-{top}": FrequentNgrams(top, n, length) for n in self.n for top in self.top}
+        sizes = [(n, top) for n in self.n for top in self.top]
+        if self.rule == "paper":  # 256 tokens; else as long as the clean text, so that length tells nothing
+            return {f"{n}-gram/top-{top}": ReleasedNgrams(top, n) for n, top in sizes}
+        return {f"{n}-gram/top-{top}": FrequentNgrams(top, n) for n, top in sizes}
 
 
 @dataclass(frozen=True)

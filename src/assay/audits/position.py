@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from assay.audits.base import TextAudit, in_words, order_in_words
 from assay.audits.corpora import MEAN_CHANGE, BlindSpot, right_order_statistic
 from assay.audits.effects import BAR, CLEAN, AlignedScores
-from assay.core import Finding, Record, Statistic
+from assay.core import Finding, Perturbation, Record, Statistic
+from assay.perturbations import degenerate
 from assay.perturbations.degenerate import ERROR_KINDS, POSITIONS, PositionedError
+from assay.perturbations.released import TokenError
 
 _ERRORS = {"random": "random words", "shuffle": "shuffled words"}
 _PLACES = {"start": "at the start", "middle": "in the middle", "end": "at the end"}
@@ -48,6 +50,10 @@ class Position(BlindSpot, TextAudit):
     seeds: int = 5
     task: tuple[str, ...] = ()
     span: int = 10
+    unit: Literal["word", "token"] = (
+        "word"  # token: as the release of *blind* does, from the whole vocabulary
+    )
+    tokenizer: str = "gpt2"  # whose tokens are meant
     bar: float = BAR
 
     def texts(self, record: Record) -> Mapping[str, str] | None:
@@ -57,12 +63,18 @@ class Position(BlindSpot, TextAudit):
         texts = {CLEAN: record.gold}
         for kind in ERROR_KINDS:
             for position in POSITIONS:
-                noise = PositionedError(self.span, position, kind)
+                noise = self._noise(position, kind)
                 for number in range(1, self.seeds + 1):
                     damaged = noise.perturb(record, self.seed + number)
                     if damaged or self.rule == "paper":
                         texts[f"{kind}/{position}/{number}"] = damaged or record.gold
         return texts
+
+    def _noise(self, position: degenerate.Position, kind: degenerate.ErrorKind) -> Perturbation:
+        """What damages a span at a position: by words of the corpus, or by tokens of a model."""
+        if self.unit == "token":
+            return TokenError(self.span, position, kind, self.tokenizer)
+        return PositionedError(self.span, position, kind)
 
     def slice_findings(self, scores: AlignedScores) -> Iterable[Finding]:
         """Whether the clean text wins at each position."""
