@@ -19,7 +19,8 @@ from scipy.stats import spearmanr
 
 from assay.api.pipeline import run
 from assay.engine.session import Session
-from assay.reading.ranking import AGREEMENT, EVERYTHING, Line, rankings
+from assay.reading.lines import EVERYTHING, Line
+from assay.reading.ranking import AGREEMENT, rankings
 from assay.reading.shipped import load_atlas
 from assay.report.plain import markdown_table
 from assay.vocabulary import TASKS

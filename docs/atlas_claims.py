@@ -16,8 +16,9 @@ import polars as pl
 from assay.core import Interval
 from assay.reading.answers import Outcome, Slice, slice_outcomes
 from assay.reading.decisions import Decisions, decisions_of
+from assay.reading.lines import Ranking
 from assay.reading.names import shown
-from assay.reading.ranking import AGREEMENT, Ranking, rankings
+from assay.reading.ranking import AGREEMENT, rankings
 from assay.reading.results import StoredRun
 from assay.reading.shipped import load_atlas
 from assay.reading.text import number

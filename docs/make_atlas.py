@@ -18,8 +18,8 @@ from atlas_claims import atlas, claim_lines, outcomes, static_metrics, surface_m
 
 from assay.reading.answers import Slice, answers
 from assay.reading.atlas import blind_together, options_of
+from assay.reading.lines import Line, caption, table_rows, unfair_to, with_interval
 from assay.reading.names import shown_names
-from assay.reading.ranking import Line, caption, table_rows, unfair_to, with_interval
 from assay.reading.shipped import atlas_table, load_atlas
 from assay.reading.text import interval, number, sentence
 from assay.reading.verdicts import audits_of, checks

@@ -102,11 +102,19 @@ def test_the_stream_brings_scores_then_edits_then_what_they_change(client: Any) 
     kinds = [next(key for key in ("metrics", "edits", "after", "score") if key in line) for line in lines]
     assert kinds == ["metrics", "score", "score", "edits", "after", "after"]
     scored = {line["metric"]: line for line in lines if "score" in line}
-    assert scored["chrf"]["worthless"] < scored["chrf"]["score"] < scored["chrf"]["best"] == 100
     edits = {edit["name"]: (place, edit) for place, edit in enumerate(lines[3]["edits"])}
     after = {line["metric"]: line["after"] for line in lines if "after" in line}
     assert after["chrf"][edits["truncation"][0]] < scored["chrf"]["score"]
     assert any(name.startswith("age: old to ") for name in edits)
+
+
+def test_a_lost_word_is_priced_where_there_is_one_to_lose(client: Any) -> None:
+    typed = {"hypothesis": "The nurse thanked visitors.", "references": ["The nurse thanked some visitors."]}
+    scored = {line["metric"]: line for line in streamed(client, typed) if "score" in line}
+    for row in scored.values():  # without "nurse", "thanked" or "visitors"
+        assert len(row["lost"]) == 3
+        assert max(row["lost"]) < row["score"]
+    assert {tuple(line["lost"]) for line in streamed(client, TYPED) if "score" in line} == {()}
 
 
 def test_an_identity_swap_changes_the_references_alike(client: Any) -> None:
@@ -142,8 +150,9 @@ def test_metrics_without_a_model_answer_before_the_edits_and_judges_keep_to_a_bu
     ]
     assert order == ["metrics", "bleu", "edits", "bleu", "Slow", "Slow", "Judge"]
     assert lines[-1]["budget"] == f"{JUDGE_CALLS - 1} of {JUDGE_CALLS} calls left"
-    ranges = {line["metric"].rpartition(":")[2]: line.get("log") for line in lines if "score" in line}
-    assert ranges == {"bleu": False, "Slow": True, "Judge": None}  # perplexities are compared by logarithm
+    assert {line["metric"].rpartition(":")[2]: "lost" in line for line in lines if "score" in line} == {
+        "bleu": True, "Slow": True, "Judge": False,  # every text without a word would cost a call
+    }  # fmt: skip
     live.calls = 0
     assert "--max-calls" in list(live.stream(record, []))[-1]["why"]
 
@@ -157,7 +166,6 @@ from assay.models.budget import Price, current_budget
 class Slow(Metric):
     name = "slow"
     backbone = "model"
-    heavy_tailed = True
     def score(self, samples):
         return [0.5 for _ in samples]
 
@@ -248,7 +256,7 @@ def test_no_run_outside_the_folder(client: Any, root: Path) -> None:
     assert {run["date"] for run in runs} == {"2026-01-02 03:04"}  # of the run, not of its file
     for name in ("..%2Fsecret", "secret", "%2Fetc", "%2E%2E"):
         assert client.get(f"/runs/{name}").status_code in (307, 400, 404)
-    assert "Which of these 3 metrics can be trusted" in client.get("/runs/first").text
+    assert "Which of these 3 metrics should you use" in client.get("/runs/first").text
 
 
 @pytest.mark.parametrize("text", ["{}", '{"schema": 99}', "xx"])
@@ -298,7 +306,8 @@ def test_the_playground_answers_as_you_type(address: str, browser: Any, screensh
     page.wait_for_selector(score)
     before = page.locator(score).first.inner_text()
     page.wait_for_selector("#changes td.good")
-    expect(page.locator("#verdict")).to_contain_text("reacts as it should to")
+    expect(page.locator("#verdict li")).to_have_count(2)  # each metric with its faults, or without
+    expect(page.locator("#verdict li").first).to_contain_text("edits)")
     screenshot(page, "playground")
     page.locator(".chip", has_text="Muslim to Jewish").click()
     expect(page.locator("#hypothesis")).to_have_value(re.compile("^The old Jewish nurse"))
@@ -325,6 +334,9 @@ def test_the_playground_fits_a_phone_and_a_keyboard(address: str, browser: Any, 
     page.wait_for_selector("#changes tbody tr")
     screenshot(page, "playground-phone")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for cell in page.locator("#changes tbody tr").first.locator("td").all():  # every metric is on the screen
+        box = cell.bounding_box()
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 390
     page.locator("#references").focus()
     page.keyboard.press("Tab")
     expect(page.locator("input[name=metric]").first).to_be_focused()

@@ -11,8 +11,9 @@ from assay.cli import options as o
 from assay.cli.output import print_columns, print_json, print_notes
 from assay.errors import AuditError, SpecError
 from assay.reading.atlas import Placement, Standing, objections, options_of, place
+from assay.reading.lines import blind_to, caption, table_rows, with_interval
 from assay.reading.names import shown, shown_names
-from assay.reading.ranking import blind_to, caption, rankings, table_rows, with_interval
+from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun, load_run
 from assay.reading.shipped import load_atlas
 from assay.reading.verdicts import checks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     from assay.vocabulary import Gate
 
 _WIDEST = 60  # characters of a cell, where lines are cut
-_MOST_FINDINGS, _MOST_OUTCOMES, _MOST_NOTES = 60, 20, 8  # lines printed
-_LONGEST_NOTE = 300  # characters
+_MOST_FINDINGS, _MOST_OUTCOMES, _MOST_NOTES = 60, 20, 7  # lines printed
+_MOST_LEFT_OUT = 2  # notes on what was left out
+_LONGEST_NOTE = 200  # characters
+_WORST = 2  # findings in words
+_INTERVAL = re.compile(r" \[\d[^\]]*\]")
+_COUNT = re.compile(r".*\((\d+ of \d+ kinds).*")
+_SETTLED = re.compile(r" \(\d+ of \d+ settled\)")
 
 
 def print_json(document: Any) -> None:
@@ -92,7 +98,7 @@ def finish(done: StoredRun, *, form: str, fail_on: Sequence[Gate], quiet: bool) 
     answers = _print_agreement(done) if form == "html" else []
     if form == "html" and not (answers and list(done.about["audits"]) == ["human"]):
         (_print_findings if len(done.about["audits"]) == 1 else _print_answers)(done)
-    print_notes([note for note in done.notes if not note.endswith(tuple(answers))], quiet=quiet)
+    _print_run_notes(done, said=answers, quiet=quiet)
     if not quiet:
         typer.echo(f"report: {report}", err=True)
     if fail_on:
@@ -108,6 +114,22 @@ def print_notes(notes: Sequence[str], *, quiet: bool = False) -> None:
         typer.echo(_cut(f"note: {note}", _LONGEST_NOTE), err=True)
     if len(notes) > _MOST_NOTES:
         typer.echo(f"note: and {len(notes) - _MOST_NOTES} more", err=True)
+
+
+def _print_run_notes(done: StoredRun, *, said: Sequence[str], quiet: bool) -> None:
+    """Print the notes to read first, and the first of what was left out; the report has all of them."""
+    from assay.reading.notes import LEFT_OUT, READ_FIRST, grouped_notes
+
+    if quiet:
+        return
+    groups = grouped_notes(done)
+    first = [note for note in groups.get(READ_FIRST, []) if not note.endswith(tuple(said))]
+    notes = [*first, *groups.get(LEFT_OUT, [])[:_MOST_LEFT_OUT]][:_MOST_NOTES]
+    for note in notes:
+        typer.echo(_cut(f"note: {note}", _LONGEST_NOTE), err=True)
+    left = sum(map(len, groups.values())) - len(notes)
+    more = f"{left} more notes and " if left else ""
+    typer.echo(f"note: {more}{done.findings.height:,} findings are in the report and with --json", err=True)
 
 
 def print_outcomes(checked: Sequence[Outcome], gate: str, unchecked: Sequence[str]) -> None:
@@ -158,6 +180,7 @@ def _print_agreement(done: StoredRun) -> list[str]:
 
 def _print_answers(done: StoredRun) -> None:
     """The one table, the recommendation and the gravest findings in words, for a run with several audits."""
+    from assay.reading.lines import sources
     from assay.reading.names import shown
     from assay.reading.ranking import rankings
     from assay.reading.text import sentence
@@ -165,15 +188,61 @@ def _print_answers(done: StoredRun) -> None:
     from assay.report.plain import headlines, short_rows
 
     done = shown(done)
-    about, *advice = headlines(done) if rankings(done) else [""]
+    ranked = rankings(done)
+    about, *advice = headlines(done) if ranked else [""]
     if about:
-        typer.echo(f"{about}:")
-    print_columns(short_rows(done), cut=True)
+        _print_paragraph(f"{about}:")
+    print_columns(fitted(short_rows(done)), cut=True)
+    if ranked and sources(ranked[0]):
+        _print_paragraph(sources(ranked[0]))
     for line in advice:
-        typer.echo(line)
-    for row in worst(rows_of(done)):
-        typer.echo(f"- {sentence(row)}")
-    typer.echo(f"({done.findings.height:,} findings in the report and with --json)", err=True)
+        _print_paragraph(line)
+    for row in worst(rows_of(done), _WORST):
+        _print_paragraph(f"- {sentence(row)}")
+
+
+def _print_paragraph(text: str) -> None:
+    """Print a text, on a terminal broken between words."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    typer.echo(textwrap.fill(text, width) if width else text)
+
+
+def fitted(rows: Sequence[dict[str, str]], width: int | None = None) -> list[dict[str, str]]:
+    """The rows of the one table with no more than fits a terminal.
+
+    What the report can better say goes first: speeds, intervals, the names of blind spots, what is settled.
+
+    >>> fitted([{"metric": "bleu [x]", "errors": "67 [65, 69]", "texts/s": "9"}], 18)
+    [{'metric': 'bleu [x]', 'errors': '67'}]
+    """
+    width = width or (shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+    table = [dict(row) for row in rows]
+    for shorten in (_without_speed, _without_intervals, _without_names, _without_settled, _without_contrast):
+        if width is None or max(map(len, columns(table))) <= width:
+            break
+        table = [shorten(row) for row in table]
+    return table
+
+
+def _without_speed(row: dict[str, str]) -> dict[str, str]:
+    return {name: cell for name, cell in row.items() if name != "texts/s"}
+
+
+def _without_contrast(row: dict[str, str]) -> dict[str, str]:
+    return {name: cell for name, cell in row.items() if name != "other words"}
+
+
+def _without_intervals(row: dict[str, str]) -> dict[str, str]:
+    return {name: _INTERVAL.sub("", cell) for name, cell in row.items()}
+
+
+def _without_names(row: dict[str, str]) -> dict[str, str]:
+    """Of blind spots how many there are: `17 of 59 kinds`."""
+    return {name: _COUNT.sub(r"\1", cell) if name == "blind to" else cell for name, cell in row.items()}
+
+
+def _without_settled(row: dict[str, str]) -> dict[str, str]:
+    return {name: _SETTLED.sub("", cell) for name, cell in row.items()}
 
 
 def print_first(done: StoredRun) -> None:
@@ -182,7 +251,7 @@ def print_first(done: StoredRun) -> None:
     from assay.report.plain import short_rows
 
     typer.echo("first answers; slower metrics follow:", err=True)
-    for line in columns(short_rows(shown(done))):
+    for line in columns(fitted(short_rows(shown(done)))):
         typer.echo(line, err=True)
 
 

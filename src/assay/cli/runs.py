@@ -16,9 +16,10 @@ from assay.errors import AuditError, SpecError
 from assay.reading.compare import Change, Comparison, unlike
 from assay.reading.compare import compare as compare_runs
 from assay.reading.gate import Bounds, only_new, outcomes, parse_bounds, parse_gates, unchecked
+from assay.reading.lines import Ranking, caption, with_interval
 from assay.reading.names import shown_names
 from assay.reading.pairs import Pair, best_pairs
-from assay.reading.ranking import Ranking, caption, rankings, with_interval
+from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun, load_run, write_text
 from assay.reading.text import number, probability
 from assay.report import render, write_report

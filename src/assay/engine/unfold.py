@@ -63,6 +63,7 @@ def describe_measure(measure: Measure) -> dict[str, Any]:
         "output": measure.output,
         "stand_in": bool(getattr(metric, "stand_in", False)),
         "reads_references": "references" in metric.needs,
+        "needs": sorted(metric.needs),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from assay.datasets.lexicon import toml_file
@@ -129,6 +130,16 @@ def subject_of(row: Row) -> str:
     *path, last = str(row["slice"]).split("/")
     if "word" in path:
         return f"“{last}”"
+    if row.info.question == "robustness" and last in kinds_in_words():
+        return kinds_in_words()[last]
     spelt = {word.lower(): word for word in str(row["named_by"] or "").split(", ")}
     name = str(row["audit"]) if any(map(str.isdigit, last)) else spelt.get(last, last)
     return name.replace("-", " ").replace("_", " ")
+
+
+@cache
+def kinds_in_words() -> dict[str, str]:
+    """Kinds of error as a list names them: `negated main clauses`."""
+    templates = toml_file("checklist", "catalogue")["template"]
+    edits = {template["name"]: str(template["edit"]) for template in templates}
+    return {**edits, **toml_file("report", "words")["kinds"]}

@@ -11,7 +11,8 @@ from assay.errors import SpecError
 from assay.reading.answers import Outcome, Slice, slice_outcomes
 from assay.reading.compare import differing_options
 from assay.reading.decisions import Decisions, decisions_of
-from assay.reading.ranking import Line, rankings
+from assay.reading.lines import Line
+from assay.reading.ranking import rankings
 from assay.reading.results import TABLES, StoredRun
 from assay.reading.verdicts import checks
 

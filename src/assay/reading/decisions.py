@@ -23,6 +23,7 @@ from assay.reading.results import StoredRun
 Aspect = Literal["meaning", "form"]
 Against = Literal["clean", "reworded", "far"]  # which sound text the damaged one is compared with
 FAR = "far"  # the role of a text that is right in quite other words
+_HARMLESS = "/invariance/"  # in slices of edits that harm neither meaning nor form: nothing to get right
 KEYS = ("audit", "slice", "aspect", "against", "cluster", "case")
 
 
@@ -36,6 +37,7 @@ class Decisions:
     def about(self, aspect: Aspect, against: Against = "clean", task: str | None = None) -> Self:
         """The decisions of one aspect and one kind of sound text; of one task where it is named."""
         chosen = (pl.col("aspect") == aspect) & (pl.col("against") == against)
+        chosen &= ~pl.col("slice").str.contains(_HARMLESS, literal=True)
         if task is not None:
             chosen &= pl.col("slice").str.starts_with(f"{task}/")
         return replace(self, frame=self.frame.filter(chosen))

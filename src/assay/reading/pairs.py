@@ -11,7 +11,7 @@ import polars as pl
 from assay.core import Estimate, Floats
 from assay.errors import AuditError
 from assay.reading.decisions import Decisions, differences, mean_order
-from assay.reading.ranking import EVERYTHING, Ranking
+from assay.reading.lines import EVERYTHING, Ranking
 from assay.reading.results import StoredRun
 
 _KEYS = ["audit", "slice", "aspect", "against", "cluster", "case", "role"]

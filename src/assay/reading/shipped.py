@@ -17,8 +17,11 @@ import polars as pl
 from assay.errors import DataError
 from assay.reading.decisions import KEYS, Decisions, decisions_of
 from assay.reading.results import CASES, FINDINGS, SCORES, TABLES, StoredRun
+from assay.reading.verdicts import Row, rows_of
+from assay.vocabulary import TASKS
 
 FILES = ("findings", "decisions", "cost", "examples")  # Parquet tables beside run.json
+PEOPLE = "human"  # the audit that figures of public ratings are filed under
 _DIGITS = 4  # of the numbers that are kept
 _RIGHT = 200  # what stands for a right decision in a column of small whole numbers, so that a half is 100
 
@@ -26,14 +29,45 @@ _RIGHT = 200  # what stands for a right decision in a column of small whole numb
 @cache
 def load_atlas() -> StoredRun:
     """The atlas that this version of assay ships."""
-    folder = files("assay.data") / "atlas"
-    if not (folder / "run.json").is_file():
-        raise DataError("this installation has no atlas; make atlas measures one from a checkout")
-    about = json.loads((folder / "run.json").read_text("utf-8"))
+    about = _about()
     findings = whole(atlas_table("findings"))
     atlas = StoredRun(findings, pl.DataFrame(schema=CASES), pl.DataFrame(schema=SCORES), about=about)
     vars(atlas)["decisions"] = unpacked(atlas_table("decisions"))
     return atlas
+
+
+def _about() -> dict[str, Any]:
+    """The run.json of the atlas."""
+    folder = files("assay.data") / "atlas"
+    absent = [name for name in FILES if not (folder / f"{name}.parquet").is_file()]
+    if absent or not (folder / "run.json").is_file():
+        raise DataError("this installation has no atlas; make atlas measures one from a checkout")
+    about: dict[str, Any] = json.loads((folder / "run.json").read_text("utf-8"))
+    return about
+
+
+@cache
+def public_ratings() -> dict[str, list[Row]]:
+    """How metrics agree with people on public ratings, by identity; nothing without an atlas to read."""
+    try:
+        about = _about()
+        table = atlas_table("findings")
+    except DataError:
+        return {}
+    table = table.filter(pl.col("audit") == PEOPLE, pl.col("verdict") == "not judged")
+    no_cases, no_scores = pl.DataFrame(schema=CASES), pl.DataFrame(schema=SCORES)
+    figures = rows_of(StoredRun(whole(table), no_cases, no_scores, about=about))
+    known = {metric: identity(facts) for metric, facts in about["metrics"].items()}
+    rated: dict[str, list[Row]] = {}
+    for row in figures:
+        if row["slice"].partition("/")[0] in TASKS and row["versus"] is None and row["metric"] in known:
+            rated.setdefault(known[row["metric"]], []).append(row)
+    return rated
+
+
+def identity(about: Mapping[str, Any]) -> str:
+    """What tells a metric from every other: its signature, and which of its outputs it is."""
+    return f"{about.get('signature')}|{about.get('output')}"
 
 
 def atlas_table(name: str) -> pl.DataFrame:

@@ -27,7 +27,7 @@ def render(run: StoredRun, format: str) -> str:
     """The run as html, md, json or latex."""
     from assay.report import page, plain
 
-    makers = {"html": page.page, "md": plain.markdown, "latex": plain.latex, "json": StoredRun.json}
+    makers = {"html": page.page, "md": plain.markdown, "latex": plain.latex, "json": plain.as_json}
     if format not in makers:
         raise SpecError(f"unknown format {format!r}; known: {', '.join(makers)}")
     return makers[format](run)

@@ -18,7 +18,7 @@ import polars as pl
 from assay.core import Chart, Statistic
 from assay.datasets.lexicon import toml_file
 from assay.grouping import grouped
-from assay.reading.ranking import COIN
+from assay.reading.recommendation import COIN
 from assay.reading.results import StoredRun
 from assay.reading.text import asset, heading, in_words, number
 from assay.reading.verdicts import AuditInfo, Row, audits_of, badness, is_check, rows_of

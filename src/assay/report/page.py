@@ -27,8 +27,10 @@ from assay.models.weights import build_folder, cache_folder
 from assay.reading.answers import answers
 from assay.reading.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
 from assay.reading.history import history
+from assay.reading.lines import EVERYTHING, Line, Ranking, caption, sources, unfair_to
 from assay.reading.names import shown
-from assay.reading.ranking import Line, Ranking, blind_to, caption, rankings, unfair_to
+from assay.reading.notes import grouped_notes, whose_texts
+from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
 from assay.reading.text import amount, asset, expectation, in_words, interval, number, probability, sentence
 from assay.reading.verdicts import (
@@ -58,7 +60,7 @@ def environment() -> Environment:
     templates.filters |= {"number": number, "words": in_words, "interval": interval}
     # A verdict as the name of a style is its slug.
     templates.filters |= {"probability": probability, "slug": lambda verdict: verdict.replace(" ", "-")}
-    templates.globals |= {"amount": amount, "blind_to": blind_to, "caption": caption, "unfair_to": unfair_to}
+    templates.globals |= {"amount": amount, "caption": caption, "sources": sources, "unfair_to": unfair_to}
     return templates
 
 
@@ -98,8 +100,9 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     plot = vega() if charts else ""
     places = {id(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(
-        about=run.about, metrics=run.metrics, notes=run.notes, questions=QUESTION_TITLES, verdicts=_ORDER,
-        answers=answers(run), rankings=ranked, gravest=_gravest(rows),
+        about=run.about, metrics=run.metrics, notes=grouped_notes(run), texts=whose_texts(run),
+        questions=QUESTION_TITLES, verdicts=_ORDER, answers=answers(run), rankings=ranked,
+        gravest=_gravest(rows, [ranking.task for ranking in ranked]),
         history=history([*earlier, run]) if earlier else {},
         failures=sum(row["verdict"] == "fail" for row in rows),
         sections=[_section(run, audit, finite) for audit in audits.values()],
@@ -127,15 +130,24 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
     return [*gravest_failures(rows), *sorted(others, key=lambda row: _ORDER.index(row["verdict"]))]
 
 
-def _gravest(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [
-        {
-            "row": row, "place": rows.index(row), "title": row.info.title, "sentence": sentence(row),
-            "expected": expectation(row), "offensive": row.info.question == "fairness",
-            "measured": amount(row["value"], row.declared),
-        }
-        for row in worst(rows)
-    ]  # fmt: skip
+def _gravest(rows: Sequence[Row], tasks: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The gravest findings of each task; fairness is measured for all tasks together."""
+    places = {id(row): place for place, row in enumerate(rows)}
+    by_task = {}
+    for task in tasks or [EVERYTHING]:
+        others = {*tasks} - {task, EVERYTHING}
+        about = [row for row in rows if task == EVERYTHING or row["slice"].partition("/")[0] not in others]
+        by_task[task] = [_with_example(row, places[id(row)]) for row in worst(about)]
+    return by_task
+
+
+def _with_example(row: Row, place: int) -> dict[str, Any]:
+    """A finding as a card shows it."""
+    return {
+        "row": row, "place": place, "title": row.info.title, "sentence": sentence(row),
+        "expected": expectation(row), "offensive": row.info.question == "fairness",
+        "measured": amount(row["value"], row.declared),
+    }  # fmt: skip
 
 
 def _section(run: StoredRun, audit: AuditInfo, rows: Sequence[Row]) -> dict[str, Any]:
@@ -163,7 +175,7 @@ def _drawings(
         if panel.is_flat:
             flat.setdefault(panel.group, []).append(panel.title)
         else:
-            shown = {"title": panel.title, "spec": panel.spec, "rows": panel.rows}
+            shown = {"title": panel.title, "start": panel.start, "spec": panel.spec, "rows": panel.rows}
             groups.setdefault(panel.group, []).append(shown)
     return {
         "groups": groups,
@@ -183,13 +195,16 @@ def _drawings(
 def _core(run: StoredRun, ranked: Sequence[Ranking]) -> dict[str, Any]:
     """What the script needs at once."""
     audits = audits_of(run)
+    first = ranked[0].lines if ranked else ()
     return {
         "metrics": run.metrics,
+        "speeds": {line.metric: line.speed for line in first if line.speed},
         "questions": {name: audit.question for name, audit in audits.items()},
         "titles": {name: audit.title for name, audit in audits.items()},
         "colours": VERDICT_COLOURS,
         "tasks": [
-            {"task": one.task, "lines": {line.metric: _numbers(line) for line in one.lines}} for one in ranked
+            {"task": table.task, "lines": {line.metric: _numbers(line) for line in table.lines}}
+            for table in ranked
         ],
     }
 
@@ -201,8 +216,8 @@ def _numbers(line: Line) -> dict[str, Any]:
     shares: dict[str, Any] = {
         name: [estimate.value, *(estimate.ci or (None, None))] for name, estimate in measured.items()
     }
-    fairness = line.fairness
-    return shares | {"fairness": [fairness.count("pass"), fairness.count("fail"), fairness.total]}
+    blind = [line.kinds.blind, line.kinds.tried, line.kinds.unknown]
+    return shares | {"blind": blind, "fairness": [line.fairness.settled, line.fairness.total]}
 
 
 def _findings(rows: Sequence[Row]) -> dict[str, Any]:

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from assay.reading.answers import answers
+from assay.reading.lines import EVERYTHING, Ranking, caption, listed, sources, table_rows
 from assay.reading.names import shown
-from assay.reading.ranking import caption, rankings, table_rows
+from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
 from assay.reading.text import ROUNDING, number, probability, sentence, shown_verdict
 from assay.reading.verdicts import QUESTION_TITLES, rows_of, worst
@@ -49,9 +52,40 @@ def _verdict_rows(run: StoredRun) -> list[dict[str, str]]:
 
 
 def headlines(run: StoredRun) -> list[str]:
-    """What stands around the table: of what its numbers are, and what is recommended."""
-    listed = rankings(run)
-    return [caption(listed[0]), *(f"{each.advice}. {each.reason}" for each in listed[:1])]
+    """What stands around the table: of what its numbers are, what is recommended, and that by task."""
+    first, *others = rankings(run)
+    lines = [caption(first), f"{first.advice}. {first.reason}"]
+    if first.task == EVERYTHING:
+        lines.append(by_task(others))
+    return lines
+
+
+def by_task(ranked: Sequence[Ranking]) -> str:
+    """The recommendation of each task in a word: `By task: translation chrf, dialogue none.`"""
+    named: dict[str, list[str]] = {}
+    for ranking in ranked:
+        named.setdefault(ranking.best, []).append(ranking.name)
+    none = named.pop("", [])
+    parts = [f"{best} for {listed(tasks)}" for best, tasks in named.items()]
+    parts += [f"none for {listed(none)}"] if none else []
+    return f"By task: {'; '.join(parts)}."
+
+
+def document(run: StoredRun) -> dict[str, Any]:
+    """The run as `--json` prints it: the one table of every task, then findings and notes."""
+    answered = [
+        {
+            "task": ranking.task, "about": caption(ranking), "best": ranking.best, "advice": ranking.advice,
+            "reason": ranking.reason, "metrics": table_rows(ranking),
+        }
+        for ranking in rankings(shown(run))
+    ]  # fmt: skip
+    return {"answers": answered, **run.document()}
+
+
+def as_json(run: StoredRun) -> str:
+    """The document as text."""
+    return json.dumps(document(run), ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _table(run: StoredRun) -> list[tuple[str, ...]]:
@@ -69,8 +103,11 @@ def summary(run: StoredRun) -> str:
     """The answers of each metric in a table, and the gravest findings in words, in Markdown."""
     run = shown(run)
     gravest = [f"- {_cell(sentence(row))}" for row in worst(rows_of(run))]
-    about = [f"{_cell(line)}\n" for line in (headlines(run) if rankings(run) else [])]
-    return "\n".join([*about[:1], *markdown_table(*answer_rows(run)), "", *about[1:], *gravest, ""])
+    ranked = rankings(run)
+    about = [f"{_cell(line)}\n" for line in (headlines(run) if ranked else [])]
+    rated = [f"{sources(ranking)}\n" for ranking in ranked[:1] if sources(ranking)]
+    table = markdown_table(*answer_rows(run))
+    return "\n".join([*about[:1], *table, "", *rated, *about[1:], *gravest, ""])
 
 
 def markdown(run: StoredRun) -> str:

@@ -23,13 +23,14 @@ from assay.engine.session import Session
 from assay.engine.unfold import describe_measure
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
+from assay.perturbations.lost_word import without_a_word
+from assay.reading.answers import kinds_in_words
 from assay.reading.names import shown_name
 from assay.vocabulary import Expectation
 
 MOST_SWAPS = 12
 JUDGE_CALLS = 30  # calls to LLM judges that a server makes at most
-# A text that matches nothing: the lower end of each metric's range, as the worthless texts of audits are.
-WORTHLESS = "of purple seventeen the quickly under because kettle orbit an"
+MOST_LOST = 6  # texts without one of the words, by which a lost word is priced
 _NARROW = ("preschool", "school-age")  # words that fit few nouns: "preschool man"
 MOST_GROUPS = 4  # groups that replace an identity word
 _NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds per text: too slow for live use
@@ -46,8 +47,9 @@ class Edit:
 
     @property
     def document(self) -> dict[str, Any]:
+        words = kinds_in_words().get(self.name, self.name.replace("-", " "))
         texts = {"text": self.record.gold, "references": self.record.references}
-        return {"kind": self.kind, "name": self.name, "expect": self.expect, **texts}
+        return {"kind": self.kind, "name": self.name, "words": words, "expect": self.expect, **texts}
 
 
 @dataclass
@@ -102,14 +104,14 @@ class Live:
                 yield {"metric": item.label, "after": self._values(item, samples)}
 
     def _scored(self, item: Measure, record: Record) -> dict[str, Any]:
-        """The score of the sentence, and of worthless words and a reference, or why there is none."""
+        """The score of the sentence, and of the sentence with a word lost, or why there is none."""
         row: dict[str, Any] = {"metric": item.label, "score": None, "why": None, "explanation": None}
-        ends = [replace(record, gold=text).sample() for text in (WORTHLESS, *record.references[:1])]
-        samples = [record.sample(), *([] if _is_judge(item) else ends)]
+        lost = [replace(record, gold=text).sample() for text in texts_with_a_word_lost(record.gold)]
+        samples = [record.sample(), *([] if _is_judge(item) else lost)]
         if project(item.metric, samples[0]) is None:
             return row | {"why": "needs " + ", ".join(sorted(item.metric.needs))}
         try:
-            score, *ends_scored = self._values(item, samples)
+            score, *lost_scores = self._values(item, samples)
         except AuditError as error:
             return row | {"why": str(error)}
         (reason,) = explain_samples(item, samples[:1])
@@ -117,8 +119,7 @@ class Live:
         if _is_judge(item):
             why = None if score is not None else "the judge's answer names no grade"
             return row | {"why": why, "budget": f"{self.calls} of {JUDGE_CALLS} calls left"}
-        row |= {"worthless": ends_scored[0], "best": ends_scored[-1] if record.references else score}
-        return row | {"log": item.metric.heavy_tailed}  # as audits compute effects
+        return row | {"lost": [value for value in lost_scores if value is not None]}
 
     def _values(self, item: Measure, samples: Sequence[Sample]) -> list[float | None]:
         with self.lock:
@@ -154,6 +155,12 @@ class Live:
             if text is not None:
                 edited = replace(record, gold=text)
                 yield Edit(perturbation.criterion, name, perturbation.expect, edited)
+
+
+def texts_with_a_word_lost(text: str) -> list[str]:
+    """The text without one of its content words, in some ways; what that costs is the unit of effects."""
+    shorter = (without_a_word(text, key=f"{number}") for number in range(4 * MOST_LOST))
+    return list(dict.fromkeys(each for each in shorter if each is not None))[:MOST_LOST]
 
 
 def _cost(item: Measure) -> tuple[bool, bool, int]:

@@ -23,7 +23,8 @@ async function draw(figure, chart) {
   await loadVega();
   const rows = chartRows(chart), spec = structuredClone(themed(chart.spec, figure.clientWidth));
   spec.data = { values: rows };
-  if (spec.encoding?.shape) spec.encoding.shape = { ...spec.encoding.shape, legend: null, scale: { domain: run.metrics, range: Object.keys(SHAPES) } };
+  for (const { encoding } of spec.layer || [])
+    if (encoding.shape) encoding.shape = { ...encoding.shape, legend: null, scale: { domain: run.metrics, range: Object.keys(SHAPES) } };
   if (spec.height.step) spec.height = spec.height.step * Math.max(1, new Set(rows.map((row) => row.label || row.slice)).size);
   await vegaEmbed(figure.querySelector(".plot > div"), spec, { actions: false, renderer: "svg", ast: true, mode: "vega-lite", logLevel: 0 });
 }
@@ -52,14 +53,16 @@ function chartView(chart) {
   return figure;
 }
 
+const hasShapes = (spec) => (spec.layer || []).some(({ encoding }) => encoding.shape);
+
 function legend(charts) {
   const present = new Set(charts.flatMap((chart) => chart.rows.map((row) => row.verdict)));
   return el("div", { class: "legend" }, ...Object.entries(run.colours).filter(([verdict]) => present.has(verdict)).map(([verdict, colour]) => {
     const dot = el("i");
     dot.style.background = colour;
     return el("span", null, dot, verdict);
-  }), charts[0].spec.layer ? el("span", { text: "y" in charts[0].rows[0] ? "dashed: both groups alike" : "dashed: the margin that matters" }) : null,
-  charts[0].spec.encoding?.shape ? el("span", { text: run.metrics.map((metric, at) => `${Object.values(SHAPES)[at % 6]} ${metric}`).join("  ") }) : null);
+  }), charts[0].spec.usermeta?.legend ? el("span", { text: charts[0].spec.usermeta.legend }) : null,
+  hasShapes(charts[0].spec) ? el("span", { text: run.metrics.map((metric, at) => `${Object.values(SHAPES)[at % 6]} ${metric}`).join("  ") }) : null);
 }
 
 function groupView(audit, title, charts) {
@@ -69,7 +72,7 @@ function groupView(audit, title, charts) {
   return el("div", { class: "group" }, el("h3", null, inWords(title) + " ", csv), legend(charts), el("div", { class: `panels${"label" in charts[0].rows[0] ? " wide" : ""}` }, ...charts.map(chartView)));
 }
 
-const MARKS = { fail: "\u00a0✗", pass: "\u00a0✓", inconclusive: "\u00a0?", insensitive: "\u00a0–" };  // on the line of their number
+const MARKS = { fail: "\u00a0✗", pass: "\u00a0✓", inconclusive: "\u00a0?" };  // on the line of their number
 function cellView(i, column, starred) {
   if (i === null) return el("td", { class: "none", text: "·" });
   const verdict = named("verdict", i), p = starred ? f.p_value[i] ?? 1 : 1;
@@ -82,7 +85,7 @@ function tableView(table, open) {
   const columns = table.columns.map((name, at) => [name, at]).filter(([name]) => !run.metrics.includes(name) || wanted.metrics.has(name));
   const words = wanted.words.split(/\s+/).filter(Boolean);
   const lines = table.labels.map((label, at) => [label, columns.map(([, column]) => table.cells[at][column])]).filter(([label, cells]) =>
-    (!wanted.verdict || cells.some((cell) => cell !== null && named("verdict", cell) === wanted.verdict))
+    inTask(label.split("/")[0]) && (!wanted.verdict || cells.some((cell) => cell !== null && named("verdict", cell) === wanted.verdict))
     && words.every((word) => inWords(`${label} ${table.title}`).toLowerCase().includes(inWords(word)) || columns.some(([name]) => name.toLowerCase().includes(word))));
   if (!lines.length) return null;
   const body = el("table", { class: "heat sortable" },
@@ -100,7 +103,7 @@ async function drawAudit(section) {
   const { groups, flat, tables } = (await unpack("drawings"))[section.dataset.audit];
   const fits = (title) => wanted.words.split(/\s+/).every((word) => inWords(title).toLowerCase().includes(inWords(word)));
   const charts = Object.entries(groups).map(([title, listed]) => [title, listed.filter((chart) => fits(`${title} ${chart.title}`)
-    && (!run.metrics.includes(chart.title) || wanted.metrics.has(chart.title)) && (!wanted.verdict || chartRows(chart).some((row) => row.verdict === wanted.verdict)))]);
+    && inTask(chart.start) && (!run.metrics.includes(chart.title) || wanted.metrics.has(chart.title)) && (!wanted.verdict || chartRows(chart).some((row) => row.verdict === wanted.verdict)))]);
   const notes = wanted.words || wanted.verdict ? [] : Object.entries(flat).map(([title, listed]) =>
     el("p", { class: "meaning", text: `Not drawn, as all their points lie on one spot: ${inWords(title)} (${listed.join(", ")}).` }));
   section.querySelector(".drawings").replaceChildren(...charts.filter(([, listed]) => listed.length).map(([title, listed]) => groupView(section.dataset.audit, title, listed)),

@@ -57,10 +57,20 @@ function startFilters() {
   });
 }
 
-// Tabs of tasks: the chosen one is in the address too.
+// Tabs of tasks: the chosen one is in the address too, and everything below is about it.
+const taskNames = run.tasks.map(({ task }) => task);
+const shownTask = () => taskNames.includes(wanted.task) ? wanted.task : taskNames[0] || "";
+const EVERYTHING = "all tasks";
+
+// Whether what begins so is about the chosen task: fairness is about none, and measured for all.
+const inTask = (start) => !taskNames.length || shownTask() === EVERYTHING || start === shownTask() || !taskNames.includes(start);
+
 function showTask(task) {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   const chosen = tabs.find((tab) => tab.dataset.task === task) || tabs[0];
+  for (const part of document.querySelectorAll(".of-task")) part.hidden = part.dataset.task !== shownTask();
+  const here = !shownTask() || shownTask() === EVERYTHING ? "" : `, in ${inWords(shownTask())}`;
+  for (const place of document.querySelectorAll(".here")) place.textContent = here;
   for (const tab of tabs) {
     tab.setAttribute("aria-selected", String(tab === chosen));
     tab.tabIndex = tab === chosen ? 0 : -1;
@@ -69,7 +79,7 @@ function showTask(task) {
 }
 function startTasks() {
   const tabs = [...document.querySelectorAll("[role=tab]")];
-  const choose = (tab) => { wanted.task = tab === tabs[0] ? "" : tab.dataset.task; showTask(wanted.task); keepAddress(); };
+  const choose = (tab) => { wanted.task = tab === tabs[0] ? "" : tab.dataset.task; showTask(wanted.task); tellFilters(); keepAddress(); };
   for (const [place, tab] of tabs.entries()) {
     tab.addEventListener("click", () => choose(tab));
     tab.addEventListener("keydown", (event) => {

@@ -20,9 +20,10 @@ function matching() {
   const metric = f.metric.names.map((name) => !run.metrics.includes(name) || wanted.metrics.has(name));
   const audit = f.audit.names.map((name) => !wanted.audit || name === wanted.audit);
   const verdict = f.verdict.names.map((name) => !wanted.verdict || name === wanted.verdict);
+  const slice = f.slice.names.map((name) => inTask(name.split("/")[0]));
   const rows = [];
   for (let i = 0; i < f.value.length; i++)
-    if (metric[f.metric.at[i]] && audit[f.audit.at[i]] && verdict[f.verdict.at[i]]
+    if (slice[f.slice.at[i]] && metric[f.metric.at[i]] && audit[f.audit.at[i]] && verdict[f.verdict.at[i]]
       && words.every((tables) => tables.some((table, c) => table[f[columns[c]].at[i]]))) rows.push(i);
   return rows;
 }
@@ -36,15 +37,20 @@ function sorted(rows) {
   return wanted.sort.startsWith("-") ? copy.reverse() : copy;
 }
 
+// What would settle an unknown: so many items, and the time that scoring a pair of texts for each takes.
+function settling(i) {
+  const speed = run.speeds[named("metric", i)], seconds = speed ? 2 * f.settles[i] / speed : 0;
+  const time = !speed ? "" : seconds < 1 ? ", in less than a second" : seconds < 120 ? `, in about ${Math.round(seconds)} s` : `, in about ${Math.round(seconds / 60)} minutes`;
+  return `about ${number(f.settles[i])} items would settle it${time}`;
+}
+
 function factLine(i) {
   const facts = [`n = ${f.n[i]}`];
   if (f.ci_low[i] !== null) facts.push(`95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])}`);
   if (f.p_value[i] !== null) facts.push(probability("p", f.p_value[i]));
   if (f.q_value[i] !== null) facts.push(probability("q", f.q_value[i]));
-  if (f.settles[i] !== null) facts.push(`about ${number(f.settles[i])} items would settle it`);
+  if (f.settles[i] !== null) facts.push(settling(i));
   if (named("versus", i)) facts.push(`compared with ${named("versus", i)}`);
-  if (run.questions[named("audit", i)] === "fairness" && f.ci_low[i] <= 0 && f.ci_high[i] >= 0 && f.ci_low[i] !== null && f.p_value[i] !== null && f.p_value[i] < 0.05)
-    facts.push("the interval holds for all groups, words or tests of this question together, p for this one alone");
   return facts.join(", ");
 }
 const amount = (i) => { const unit = named("unit", i); return number(f.value[i]) + (unit && !unit.startsWith("%") ? " " : "") + unit; };
@@ -58,7 +64,7 @@ const mayOffend = (i) => run.questions[named("audit", i)] === "fairness";
 const says = (i) => f.sentences[i] || `${named("metric", i)}, ${place(i)}: ${inWords(named("statistic", i))} ${amount(i)}`;
 
 // Roles may end in the seed that made the text, which says nothing to a reader.
-const ROLES = { gold: "clean text", worthless: "worthless text (for the scale)", perturbed: "changed text" };
+const ROLES = { gold: "clean text", perturbed: "changed text", reworded: "sound rewording", far: "right, in other words" };
 function roleName(role) {
   const name = role.replace(/\/\d+$/, "").replaceAll("_", " ");
   return ROLES[name] || (/^[\d.]+$/.test(name) ? `changed text, level ${name}` : name.includes("/") ? `changed text (${name.replaceAll("/", ", ")})` : name);
@@ -79,7 +85,7 @@ function caseView(placed, i, brief) {
   const view = el("div", { class: "case" });
   view.append(...scoredWith(one, "reference", brief));
   let base = null;
-  const roles = Object.entries(one.roles), last = roles.findLast(([role]) => role !== "worthless");
+  const roles = Object.entries(one.roles), last = roles.at(-1);
   // In brief: the clean text and the strongest change, the last.
   for (const [role, text] of brief ? [...new Set([roles[0], last])] : roles) {
     const scores = text.scores || [];
@@ -130,7 +136,7 @@ function findingView(i) {
   const view = el("details", { class: "finding", "data-place": i });
   view.append(el("summary", null, el("span", { class: "badge " + slug(verdict), text: verdict }), el("strong", { text: named("metric", i) }),
     el("span", { class: "where", text: `${named("audit", i)} › ${place(i)}` }),
-    el("span", { class: "num", text: `${inWords(named("statistic", i))} ${amount(i)}` })));
+    el("span", { class: "num", text: `${inWords(named("statistic", i))} ${amount(i)}${verdict === "inconclusive" && f.settles[i] !== null ? `; ${settling(i)}` : ""}` })));
   view.addEventListener("toggle", () => { if (view.open) fillFinding(view, i); });
   return view;
 }
@@ -172,7 +178,7 @@ async function startFindings() {
   onFilter(listFindings);
   field("more").addEventListener("click", showMore);
   field("findings-csv").addEventListener("click", () => {
-    const columns = ["metric", "audit", "slice", "statistic", "versus", "unit"], numbers = ["value", "n", "ci_low", "ci_high", "p_value", "q_value", "mde"];
+    const columns = ["metric", "audit", "slice", "statistic", "versus", "unit"], numbers = ["value", "n", "ci_low", "ci_high", "p_value", "q_value", "settles"];
     downloadCsv("assay-findings.csv", [...columns, ...numbers, "verdict"],
       shown.map((i) => [...columns.map((name) => named(name, i)), ...numbers.map((name) => f[name][i]), named("verdict", i)]));
   });

@@ -1,40 +1,22 @@
-// A page about one metric: its profile, what it misses, what moves it, whom it is unfair to.
-function scaleView(value, low, high, most = value, unknown = false) {
-  const bar = el("span", { class: `scale${unknown ? " unknown" : ""}`, "aria-hidden": "true" });
-  for (const [name, number] of [["--value", value], ["--low", low], ["--high", high], ["--most", most]]) bar.style.setProperty(name, 100 * Math.max(0, number));
+// A page about one metric: its profile by task, what it does not notice, whom it is unfair to, what is not settled.
+const COLUMNS = [["errors", "sound text against an error"], ["reworded", "a rewording against the error"], ["contrast", "other words against a false near-copy"], ["form", "errors of form"], ["people", "as people decide"]];
+
+function scaleView(value, low, high) {
+  const bar = el("span", { class: "scale order", "aria-hidden": "true" });
+  for (const [name, place] of [["--value", value], ["--low", low], ["--high", high]]) bar.style.setProperty(name, Math.max(0, place));
   return bar;
 }
 
-function profileRow(title, [good, bad, total, low, high], words) {
-  const share = good / total, unknown = total - good - bad, mostly = 2 * unknown > total;
-  return el("tr", null, el("th", { scope: "row", text: title }), el("td", { class: "wide" }, scaleView(share, low, high, 1 - bad / total, mostly)),
-    el("td", { class: "num" }, el("strong", { text: mostly ? "mostly unknown" : `${Math.round(100 * share)}%` })),
-    el("td", null, el("small", { text: `${good} of ${total} ${words[0]}${bad ? `, ${bad} ${words[1]}` : ""}${unknown ? `, ${unknown} unknown` : ""}` })));
-}
-
+// Right decisions of 100, by task; the line in the middle of each bar is a coin.
 function profileView(metric) {
-  const rows = [], several = run.tasks.length > 1;
-  for (const [question, at, words] of [["notices harmful edits", 0, ["noticed", "missed"]], ["leaves harmless edits alone", 1, ["stay", "move"]]]) {
-    const shares = run.tasks.filter(({ lines }) => lines[metric] && lines[metric][at][2]).map(({ task, lines }) => [task, lines[metric][at]]);
-    if (shares.length) rows.push(el("tr", null, el("th", { scope: "colgroup", colspan: 4, class: "question", text: question })));
-    const few = shares.length > 1 && shares.every(([task, share]) => task === "all tasks" || share[2] < 5); // a share of one or two says nothing
-    for (const [task, share] of few ? shares.slice(0, 1) : shares) rows.push(profileRow(several ? inWords(task) : "here", share, words));
-  }
-  const fairness = new Map();
-  for (let i = 0; i < f.value.length; i++)
-    if (named("metric", i) === metric && run.questions[named("audit", i)] === "fairness" && named("verdict", i) !== "not judged") {
-      const counts = fairness.get(named("audit", i)) || { pass: 0, fail: 0, total: 0 };
-      counts[named("verdict", i)] = (counts[named("verdict", i)] || 0) + 1;
-      counts.total++;
-      fairness.set(named("audit", i), counts);
-    }
-  if (fairness.size) rows.push(el("tr", null, el("th", { scope: "colgroup", colspan: 4, class: "question", text: "is fair: checks passed, by audit" })));
-  for (const [audit, { pass, fail, total }] of fairness) rows.push(profileRow(audit, [pass, fail, total, pass / total, pass / total], ["passed", "failed"]));
-  const people = run.agreement[metric];
-  if (people) rows.push(el("tr", null, el("th", { scope: "colgroup", colspan: 4, class: "question", text: "agrees with people" })),
-    el("tr", null, el("th", { scope: "row", text: people[1] }), el("td", { class: "wide" }, scaleView(people[2], people[3] ?? people[2], people[4] ?? people[2])),
-      el("td", { class: "num" }, el("strong", { text: number(people[2]) })), el("td", null, el("small", { text: inWords(people[0]) }))));
-  return el("table", { class: "profile" }, el("caption", { class: "hidden", text: `Profile of ${metric}` }), el("tbody", null, ...rows));
+  const tasks = run.tasks.filter(({ lines }) => lines[metric] && COLUMNS.some(([name]) => lines[metric][name]));
+  const columns = COLUMNS.filter(([name]) => tasks.some(({ lines }) => lines[metric][name]));
+  if (!tasks.length) return el("p", { class: "meaning", text: "No decision of this metric can be compared here." });
+  const cell = (numbers, title) => numbers ? el("td", { "data-label": title }, scaleView(...numbers.map((each) => each ?? numbers[0])), el("strong", { text: String(Math.round(numbers[0])) }),
+    numbers[1] === null ? null : el("small", { text: ` [${Math.round(numbers[1])}, ${Math.round(numbers[2])}]` })) : el("td", { "data-label": title }, el("small", { text: "not measured" }));
+  return el("div", { class: "scroll" }, el("table", { class: "ranking profile" }, el("caption", { class: "hidden", text: `Right decisions of ${metric} by task` }),
+    el("thead", null, el("tr", null, el("th", { scope: "col", text: "right of 100 decisions" }), ...columns.map(([, title]) => el("th", { scope: "col", text: title })))),
+    el("tbody", null, ...tasks.map(({ task, lines }) => el("tr", null, el("th", { scope: "row", text: inWords(task) }), ...columns.map(([name, title]) => cell(lines[metric][name], title)))))));
 }
 
 // The gravest finding of a list with its example, under a cover where it may offend.
@@ -52,6 +34,12 @@ function failureList(title, listed, nothing, example) {
     example === undefined ? null : exampleCard(example)];
 }
 
+// What is not settled, and what would settle it.
+function openList(open) {
+  const items = open.slice(0, 8).map((i) => el("li", null, el("a", { href: findingLink(i), text: says(i) }), el("small", { text: ` ${settlingOr(i, "")}` })));
+  return open.length ? [el("h2", { text: `Not settled: ${open.length}` }), el("ul", { class: "plain" }, ...items, open.length > 8 ? el("li", null, el("small", { text: `and ${open.length - 8} more` })) : null)] : [];
+}
+
 async function metricPage(metric) {
   const page = field("metric-page");
   if (!run.metrics.includes(metric)) { page.replaceChildren(el("h1", { text: `${metric} is not in this report` }), el("p", null, el("a", { href: "#/", text: "Back to the answer" }))); return; }
@@ -62,10 +50,10 @@ async function metricPage(metric) {
   page.replaceChildren(...[
     el("p", null, el("a", { href: "#/", text: "← all metrics" })), el("h1", { text: metric }),
     el("ul", { class: "answers" }, ...[...verdicts.cells].slice(1).map((cell) => el("li", { class: cell.className }, el("span", { text: cell.dataset.label }), ...[...cell.cloneNode(true).childNodes]))),
-    el("h2", { text: "Profile" }), profileView(metric), el("p", { class: "meaning", text: "Dot: the share that was shown to come out well; dark bar: its 95% interval; pale bar: what is unknown. Without a dot: more than half is unknown. The counts at the top take harmful and harmless edits together; insensitive ones are among the unknown." }), document.querySelector(".gap")?.cloneNode(true),
-    ...failureList("Errors it misses or rewards", failed.missed, `${noFailure("missed", metric)}.`, failed.missed[0]),
-    ...failureList("Harmless edits it minds", failed.moved, `${noFailure("moved", metric)}.`, failed.moved[0]),
-    ...failureList("Whom it is unfair to", failed.fairness, `${noFailure("fairness", metric)}${unfair === undefined ? "" : `; ${effectWords(unfair)}`}. Where a check is inconclusive, it may still be unfair.`, unfair),
+    el("h2", { text: "How often it decides rightly" }), profileView(metric),
+    ...failureList("Errors it does not notice, or prefers", failed.robustness, `${noFailure("robustness", metric)}.`, failed.robustness[0]),
+    ...failureList("Whom it is unfair to", failed.fairness, `${noFailure("fairness", metric)}${unfair === undefined ? "" : `; ${effectWords(unfair)}`}.`, unfair),
+    ...openList(unsettledOf(metric)),
     ...(failed.agreement.length ? failureList("Where it disagrees with people", failed.agreement, "") : []),
     el("p", null, el("a", { href: `#/findings?metric=${encodeURIComponent(metric)}`, text: `All findings of ${metric}` })),
   ].filter(Boolean));

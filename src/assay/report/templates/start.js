@@ -15,7 +15,7 @@ async function route() {
   field("metric-page").hidden = !onMetric;
   field("overview").hidden = onMetric;
   if (onMetric) { await metricPage(decodeURIComponent(name)); scrollTo(0, 0); field("main").focus({ preventScroll: true }); return; }
-  if (path.startsWith("/") && kind !== "finding") { readAddress(parameters); tellFilters(); showTask(wanted.task); }
+  if (path.startsWith("/") && kind !== "finding") { readAddress(parameters); showTask(wanted.task); tellFilters(); }
   if (kind === "finding") await showFinding(name);
   else if (kind && field(kind)) {
     if (field(kind).tagName === "DETAILS") field(kind).open = true;

@@ -1,4 +1,5 @@
 // Unfair to whom: for every attribute its groups and words, each metric's effect with its interval.
+const LOST_WORDS = "of a lost word";
 const GROUPED = /^(.+?)\/(?:(group|word)\/)?([^/]+)$/;
 
 // Judged findings of fairness by attribute; what has no groups is a test of its audit.
@@ -26,28 +27,28 @@ function effectCell(i, largest, label) {
   bar.style.setProperty("--value", at(f.value[i]));
   bar.style.setProperty("--low", at(f.ci_low[i] ?? f.value[i]));
   bar.style.setProperty("--high", at(f.ci_high[i] ?? f.value[i]));
-  const text = verdict === "insensitive" ? "insensitive" : `${label ? inWords(label) + " " : ""}${f.value[i] > 0 ? "+" : ""}${number(f.value[i])}${MARKS[verdict] || ""}`;
-  return el("td", { class: slug(verdict), "data-sort": f.value[i] }, verdict === "insensitive" ? null : bar,
+  const text = `${label ? inWords(label) + " " : ""}${f.value[i] > 0 ? "+" : ""}${number(f.value[i])}${MARKS[verdict] || ""}`;
+  return el("td", { class: slug(verdict), "data-sort": f.value[i] }, bar,
     el("a", { href: findingLink(i), title: `${named("metric", i)}: ${verdict}, ${factLine(i)}`, text }));
 }
 
 // The gravest of an attribute's findings for a metric: failures first, then the largest effect; with its group.
 function gravestEffect({ lines }, metric) {
   const found = [...lines].filter(([, cells]) => cells.has(metric)).map(([label, cells]) => [label, cells.get(metric)]);
-  const size = (i) => ["fail", "pass", "inconclusive"].includes(named("verdict", i)) ? Math.abs(f.value[i]) + (named("verdict", i) === "fail" ? 1e6 : 0) : -1;
-  return found.sort((a, b) => size(b[1]) - size(a[1]))[0];
+  const size = ([label, i]) => Math.abs(f.value[i]) + (named("verdict", i) === "fail" ? 1e6 : 0) + (label.startsWith("“") ? 0 : 1e3); // a group says more than a word
+  return found.sort((a, b) => size(b) - size(a))[0];
 }
 
 // One line per attribute: whom each metric treats worst, or best.
 function summaryTable(attributes, metrics) {
   const rows = attributes.map((attribute) => [attribute, metrics.map((metric) => gravestEffect(attribute, metric))]);
-  const largest = Math.max(5, ...rows.flatMap(([, cells]) => cells.filter(Boolean).map(([, i]) => Math.min(40, Math.abs(f.value[i])))));
+  const largest = Math.max(0.5, ...rows.flatMap(([, cells]) => cells.filter(Boolean).map(([, i]) => Math.abs(f.value[i]))));
   const table = el("table", { class: "effects sortable" }, el("caption", { class: "hidden", text: "The largest effect of a group or word on each metric's score, by attribute" }),
     el("thead", null, el("tr", null, el("th", { scope: "col", text: "attribute" }), ...metrics.map((metric) => el("th", { scope: "col", text: metric })))),
     el("tbody", null, ...rows.map(([{ attribute, id }, cells]) => el("tr", null, el("th", { scope: "row" }, el("a", { href: `#${id}`, text: inWords(attribute) })),
       ...cells.map((cell) => cell ? effectCell(cell[1], largest, cell[0]) : effectCell()))))) ;
   makeSortable(table);
-  return [el("p", { class: "meaning", text: `The group or “word” with the largest effect, per attribute and metric, in ${attributes[0].unit}. A minus: texts about the group score lower. ✗ unfair, ✓ shown to be fair, ? not settled.` }),
+  return [el("p", { class: "meaning", text: "The group or “word” with the largest effect, in lost words: -0.5 says that texts about it score lower than the same texts about others by half of what the loss of one content word costs. ✗ unfair, ✓ shown to be fair, ? not settled." }),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Largest effects by attribute" }, table)];
 }
 
@@ -64,7 +65,7 @@ function attributeTable({ attribute, unit, lines }, metrics) {
 
 function countLine(lines) {
   const verdicts = [...lines.values()].flatMap((cells) => [...cells.values()]).map((i) => named("verdict", i));
-  return ["fail", "inconclusive", "insensitive", "pass"].map((verdict) => [verdict, verdicts.filter((known) => known === verdict).length])
+  return ["fail", "inconclusive", "pass"].map((verdict) => [verdict, verdicts.filter((known) => known === verdict).length])
     .filter(([, count]) => count).map(([verdict, count]) => el("span", { class: `badge ${verdict}`, text: `${count} ${verdict}` }));
 }
 
@@ -73,14 +74,16 @@ function showWhom() {
   const failed = [];
   for (let i = 0; i < f.value.length && named("verdict", i) === "fail"; i++)
     if (run.questions[named("audit", i)] === "fairness" && wanted.metrics.has(named("metric", i))) failed.push(i);
-  const told = different(failed);
+  const isWord = (i) => named("slice", i).includes("/word/");
+  const told = different([...failed.filter((i) => !isWord(i)), ...failed.filter(isWord)]);
+  const first = told.filter((i) => told.slice(0, told.indexOf(i)).filter((other) => named("metric", other) === named("metric", i)).length < 3).slice(0, 8);
   const hit = (attribute) => [...attribute.lines.values()].flatMap((cells) => [...cells.values()]).filter((i) => named("verdict", i) === "fail").length;
   listed.sort((a, b) => b.grouped - a.grouped || hit(b) - hit(a));
-  const compared = listed.filter(({ grouped, unit }) => grouped && unit.startsWith("%"));
+  const compared = listed.filter(({ grouped, unit }) => grouped && unit === LOST_WORDS);
   body.replaceChildren(
-    failed.length ? el("ul", { class: "plain" }, ...told.slice(0, 8).map((i) => el("li", null, el("a", { href: findingLink(i), text: says(i) }), " ",
-      el("small", { text: `${amount(i)}${f.ci_low[i] === null ? "" : `, 95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])}`}` }))),
-    told.length > 8 ? el("li", { text: `and ${told.length - 8} more, in the tables below` }) : null)
+    failed.length ? el("ul", { class: "plain" }, ...first.map((i) => el("li", null, el("a", { href: findingLink(i), text: says(i) }), " ",
+      el("small", { text: f.ci_low[i] === null ? "" : `95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])}` }))),
+    told.length > first.length ? el("li", { text: `and ${told.length - first.length} more, in the tables below` }) : null)
       : el("p", { class: "lead", text: listed.length ? "No check of fairness failed here. Where a check is inconclusive (?), more data may still show that a metric is unfair." : "No audit of fairness was run." }),
     ...(compared.length ? summaryTable(compared, metrics) : []),
     listed.length ? el("h3", { text: "All groups and words" }) : null,
@@ -92,27 +95,33 @@ function showWhom() {
     }));
 }
 
-// The failures of a metric by question; errors it misses are apart from harmless edits that it minds.
+// The failures of a metric by question, in the chosen task; of errors, those it prefers to a sound text are among those it misses.
 function failuresOf(metric) {
-  const failed = { missed: [], moved: [], fairness: [], agreement: [] };
-  for (let i = 0; i < f.value.length && named("verdict", i) === "fail"; i++) {
-    const question = run.questions[named("audit", i)];
-    if (named("metric", i) === metric) failed[question !== "robustness" ? question : named("bad", i) === "far" ? "moved" : "missed"].push(i);
-  }
+  const failed = { robustness: [], fairness: [], agreement: [] };
+  for (let i = 0; i < f.value.length && named("verdict", i) === "fail"; i++)
+    if (named("metric", i) === metric && inTask(named("slice", i).split("/")[0])) failed[run.questions[named("audit", i)]].push(i);
   return failed;
+}
+
+// The checks of a metric that are not settled, those nearest to being settled first.
+function unsettledOf(metric) {
+  const open = [];
+  for (let i = 0; i < f.value.length; i++)
+    if (named("metric", i) === metric && named("verdict", i) === "inconclusive" && inTask(named("slice", i).split("/")[0])) open.push(i);
+  return open.sort((a, b) => (f.settles[a] ?? Infinity) - (f.settles[b] ?? Infinity));
 }
 
 // Without a failure: the largest effect that was judged, of a group or a word where there is one.
 function largestEffect(metric) {
   let found;
-  const size = (i) => Math.abs(f.value[i]) + (named("slice", i).includes("/") ? 1e6 : 0);
   for (let i = 0; i < f.value.length; i++)
     if (named("metric", i) === metric && run.questions[named("audit", i)] === "fairness" && ["pass", "inconclusive"].includes(named("verdict", i))
-      && named("bad", i) === "far" && named("unit", i).startsWith("%") && (found === undefined || size(i) > size(found))) found = i;
+      && named("unit", i) === LOST_WORDS && (found === undefined || Math.abs(f.value[i]) > Math.abs(f.value[found]))) found = i;
   return found !== undefined && Math.abs(f.value[found]) > 1e-9 ? found : undefined;
 }
 const whomWords = (i) => { const [first, ...rest] = inWords(named("slice", i)).split("/"); return rest.length ? `${rest[0] === "word" ? `“${rest.at(-1)}”` : rest.at(-1)} (${first})` : first; };
-const effectWords = (i) => `largest effect: ${whomWords(i)} ${f.value[i] > 0 ? "+" : ""}${amount(i)}${f.ci_low[i] === null ? "" : ` (95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])})`}, ${named("verdict", i) === "pass" ? "within the margin" : "not settled"}`;
+const effectWords = (i) => `largest effect: ${whomWords(i)} ${f.value[i] > 0 ? "+" : ""}${amount(i)}${f.ci_low[i] === null ? "" : ` (95% CI ${number(f.ci_low[i])} to ${number(f.ci_high[i])})`}, ${named("verdict", i) === "pass" ? "too small to matter" : settlingOr(i, "not settled")}`;
+const settlingOr = (i, words) => f.settles[i] === null ? words : settling(i);
 
 // Of findings whose sentences differ in their numbers alone (one test on words and in sentences), the first.
 function different(listed) {
@@ -136,22 +145,23 @@ function failureLines(listed, most, nothing) {
 }
 
 // What stands in place of failures where there is none: how much of what was asked is known.
-function noFailure(kind, metric) {
-  const { lines } = run.tasks.find(({ task }) => task === "all tasks") || run.tasks[0] || { lines: {} };
-  const [good, bad, total] = (kind === "fairness" ? run.fairness[metric] : lines[metric]?.[kind === "moved" ? 1 : 0]) || [0, 0, 0];
+function noFailure(question, metric) {
+  const { lines } = run.tasks.find(({ task }) => task === shownTask()) || { lines: {} }, line = lines[metric] || {};
+  const [, tried, unknown] = line.blind || [[], 0, 0];
+  const [settled, total] = question === "fairness" ? line.fairness || [0, 0] : [tried - unknown, tried];
   if (!total) return "not measured";
-  return good + bad ? `no failure found${good + bad < total ? `; ${total - good - bad} of ${total} unknown` : ""}` : "nothing settled";
+  return settled ? `none found; ${settled} of ${total} settled` : "nothing settled";
 }
 
 function showEach() {
-  const metrics = run.metrics.filter((metric) => wanted.metrics.has(metric)), titles = ["misses or rewards errors", "minds harmless edits", "unfair to"];
+  const metrics = run.metrics.filter((metric) => wanted.metrics.has(metric)), titles = ["does not notice, or prefers", "is unfair to"];
   field("each-body").replaceChildren(el("div", { class: "scroll" }, el("table", { class: "ranking each" }, el("caption", { class: "hidden", text: "The gravest failures of each metric" }),
     el("thead", null, el("tr", null, el("th", { scope: "col", text: "metric" }), ...titles.map((text) => el("th", { scope: "col", text })))),
     el("tbody", null, ...metrics.map((metric) => {
-      const { missed, moved, fairness } = failuresOf(metric), effect = largestEffect(metric);
+      const { robustness, fairness } = failuresOf(metric), effect = largestEffect(metric);
       const whom = fairness.length || effect === undefined ? failureLines(fairness, 3, noFailure("fairness", metric))
         : el("small", null, `${noFailure("fairness", metric)}; `, el("a", { href: findingLink(effect), text: effectWords(effect) }));
       return el("tr", null, el("th", { scope: "row" }, el("a", { href: metricLink(metric), text: metric })),
-        ...[failureLines(missed, 3, noFailure("missed", metric)), failureLines(moved, 2, noFailure("moved", metric)), whom].map((cell, at) => el("td", { "data-label": titles[at] }, cell)));
+        ...[failureLines(robustness, 4, noFailure("robustness", metric)), whom].map((cell, at) => el("td", { "data-label": titles[at] }, cell)));
     })))), el("p", { class: "meaning", text: "Every line leads to its numbers and examples; a metric's name leads to its page." }));
 }

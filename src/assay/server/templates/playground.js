@@ -2,10 +2,11 @@ const field = (name) => document.getElementById(name);
 const EXAMPLES = JSON.parse(field("examples").textContent);
 const NAMES = new Map(JSON.parse(field("names").textContent).map(({ label, name }) => [label, name]));
 const nameOf = (metric) => NAMES.get(metric) || metric;
-const NOTICED = 1, UNFAIR = 2.5, HARMLESS = 5; // percent of the range, as in the audits
+const UNFAIR = 0.25, HARMLESS = 1; // of a lost word: the first as in the audits
 const CHIPS = ["change-numbers", "change-names", "negate", "negation", "antonyms"];
 const SHOWN = 15;
-const TELLS = 0.02; // of a perfect score: a metric whose range is smaller does not tell it from worthless words
+const FAULTS = 4; // of a metric that the summary names
+const SAME = 1e-6; // of their size: scores that differ by less are equal
 let asked = null; // the request under way
 let original = null; // what a chip changed: the text, its references and their scores
 let known = { metrics: [], rows: new Map(), edits: [], after: new Map(), base: "", references: [] };
@@ -22,27 +23,19 @@ function typed() {
 
 // --- what is shown ---
 
-// Perplexities span decades: their range is a logarithmic one.
-const scaled = (row, value) => row.log ? -Math.log(-value) : value;
-const range = (row) => [scaled(row, row.worthless), scaled(row, row.best)];
-const percent = (row, value) => { const [low, high] = range(row); return 100 * (scaled(row, value) - low) / (high - low); };
-const hasRange = (row) => {
-  if (!row || typeof row.score !== "number" || typeof row.worthless !== "number") return false;
-  const [low, high] = range(row);
-  return high - low > TELLS * Math.max(Math.abs(high), Math.abs(low));
-};
+// What the loss of one content word costs a metric here, on average; null where it costs nothing.
+function lostWord(row) {
+  if (!row || typeof row.score !== "number" || !row.lost?.length) return null;
+  const cost = row.score - row.lost.reduce((sum, score) => sum + score, 0) / row.lost.length;
+  return cost > SAME * Math.abs(row.score) ? cost : null;
+}
 
 function scoreRow(metric) {
   const row = known.rows.get(metric), view = el("tr", { "data-metric": metric }, el("th", { scope: "row", text: nameOf(metric) }));
   if (!row) return view.append(el("td", null, el("span", { class: "spinner" })), el("td", { class: "meaning", text: "waiting" })), view;
   if (row.score === null) return view.append(el("td"), el("td", { class: "meaning", text: [row.why || "no score", row.budget].filter(Boolean).join("; ") })), view;
-  const cell = el("td");
-  if (hasRange(row)) {
-    const bar = el("span", { class: "bar", title: `worthless words ${number(row.worthless)}, reference ${number(row.best)}` });
-    bar.style.setProperty("--share", Math.max(0, Math.min(100, percent(row, row.score))));
-    cell.append(bar);
-  }
-  else if (typeof row.worthless === "number") cell.append(el("small", { class: "meaning", text: "does not tell a perfect text from worthless words here" }));
+  const cost = lostWord(row);
+  const cell = el("td", null, cost === null ? (row.lost?.length ? el("small", { class: "meaning", text: "nothing: it does not notice a lost word here" }) : null) : number(cost));
   if (row.budget) cell.append(el("small", { class: "meaning", text: row.budget }));
   if (row.explanation) cell.append(explanationView(row.explanation));
   const before = original?.scores.get(metric);
@@ -64,19 +57,28 @@ function canTell(edit) {
   return edit.expect !== "lower" || !named.size || !changed.length || changed.some((word) => named.has(word));
 }
 
-// How far an edit moves a metric, in percent of its range, and whether that is as it should be.
+// How far an edit moves a metric, in lost words, and whether that is as it should be: an error must lower the score.
 function reaction(edit, at, metric) {
   const row = known.rows.get(metric), after = known.after.get(metric)?.[at];
-  if (!hasRange(row) || typeof after !== "number") return null;
-  const moved = percent(row, after) - percent(row, row.score);
-  const right = edit.expect === "lower" ? moved <= -NOTICED : Math.abs(moved) <= (edit.kind === "identity" ? UNFAIR : HARMLESS);
-  return { moved, right };
+  if (typeof row?.score !== "number" || typeof after !== "number") return null;
+  const cost = lostWord(row), change = after - row.score;
+  const falls = change < -SAME * Math.max(Math.abs(after), Math.abs(row.score));
+  if (edit.expect === "lower") return { moved: cost === null ? null : change / cost, change, right: falls };
+  if (cost === null) return null;
+  const moved = change / cost, most = edit.kind === "identity" ? UNFAIR : HARMLESS;
+  return { moved, change, right: Math.abs(moved) <= most, turned: edit.kind === "identity" ? turnedBy(row, change) : null };
+}
+
+// Of decisions between this text and one about the other group, one of them without a word whose loss is noticed, how many turn.
+function turnedBy(row, change) {
+  const costs = row.lost.map((score) => row.score - score).filter((cost) => cost > SAME * Math.abs(row.score));
+  return [costs.filter((cost) => Math.abs(change) >= cost).length, costs.length];
 }
 
 function reactions() {
   const rows = known.edits.map((edit, at) => {
     const cells = known.metrics.map((metric) => reaction(edit, at, metric)), settled = cells.filter(Boolean);
-    const wrong = settled.filter((cell) => !cell.right).length, moves = settled.map((cell) => cell.moved);
+    const wrong = settled.filter((cell) => !cell.right).length, moves = settled.map((cell) => cell.moved ?? 0);
     const spread = moves.length ? Math.max(...moves) - Math.min(...moves) : 0;
     if (!canTell(edit)) return null;
     return { edit, at, cells, wrong, settled: settled.length, order: Math.min(wrong, settled.length - wrong) * 1000 + spread };
@@ -85,7 +87,14 @@ function reactions() {
 }
 
 // The metrics that can say something of edits; a judge is asked about the text alone.
-const isShown = (metric) => isWaiting(metric) || (known.after.has(metric) && hasRange(known.rows.get(metric)));
+const isShown = (metric) => isWaiting(metric) || known.after.has(metric);
+
+function effectWords({ moved, change, right }) {
+  const mark = right ? "✓" : "✗";
+  if (moved === null) return `${change < 0 ? "falls" : change > 0 ? "rises" : "stays"} ${mark}`;
+  const shown = Number(moved.toFixed(Math.abs(moved) < 10 ? 2 : 1));
+  return `${shown > 0 ? "+" : ""}${shown} ${mark}`;
+}
 
 function editRow({ edit, cells }) {
   const should = edit.expect === "lower" ? "should fall" : "should stay";
@@ -93,14 +102,12 @@ function editRow({ edit, cells }) {
     ...cells.map((cell, column) => {
       if (!isShown(known.metrics[column])) return null;
       if (!cell) return isWaiting(known.metrics[column]) ? el("td", { class: "none" }, el("span", { class: "spinner small-spinner" })) : el("td", { class: "none", text: "–" });
-      const view = el("td", { class: cell.right ? "good" : "bad", text: `${cell.moved > 0.005 ? "+" : ""}${Number(cell.moved.toFixed(Math.abs(cell.moved) < 10 ? 2 : 1))} ${cell.right ? "✓" : "✗"}` });
-      view.style.setProperty("--depth", Math.min(1, Math.abs(cell.moved) / 40).toFixed(2));
-      return view;
+      return el("td", { class: cell.right ? "good" : "bad", "data-label": nameOf(known.metrics[column]) }, effectWords(cell), cell.turned ? el("small", { text: `turns ${cell.turned[0]} of ${cell.turned[1]} decisions` }) : null);
     }));
 }
 
-// Whether the effects of edits on a metric are still to come: they never do for a judge, or without a score or a range.
-const isWaiting = (metric) => !done && !known.after.has(metric) && (!known.rows.has(metric) || hasRange(known.rows.get(metric)));
+// Whether the effects of edits on a metric are still to come: they never do for a judge, or without a score.
+const isWaiting = (metric) => !done && !known.after.has(metric) && (!known.rows.has(metric) || known.rows.get(metric).score !== null);
 
 let all = false, done = false;
 function showChanges() {
@@ -111,23 +118,27 @@ function showChanges() {
   const more = el("button", { type: "button", text: all ? "Show fewer" : `Show all ${rows.length} edits` });
   more.addEventListener("click", () => { all = !all; showChanges(); });
   field("changes").replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Edits and metrics" }, el("table", { class: "edits" },
-    el("caption", { class: "hidden", text: "Change of each metric's score under each edit, in percent of its range" }), el("thead", null, head), el("tbody", null, ...shown.map(editRow)))),
-  rows.length > SHOWN ? more : "", left ? el("p", { class: "meaning", text: `Not in this table: ${left} (a judge, which is asked about the text alone, or a metric without a range here).` }) : "");
+    el("caption", { class: "hidden", text: "Change of each metric's score under each edit, in lost words" }), el("thead", null, head), el("tbody", null, ...shown.map(editRow)))),
+  rows.length > SHOWN ? more : "", left ? el("p", { class: "meaning", text: `Not in this table: ${left} (it has no score here, or is a judge, which is asked about the text alone).` }) : "");
 }
 
-// One sentence: who reacts best, who misses most, what they disagree about.
+// The faults of every metric on this text, the fewest first.
 function showVerdict() {
   const rows = reactions(), waiting = known.metrics.filter((metric) => !known.rows.has(metric)).length;
   const counts = known.metrics.map((metric, column) => {
-    const cells = rows.map((row) => [row, row.cells[column]]).filter(([, cell]) => cell);
+    const cells = rows.map((row) => [row.edit, row.cells[column]]).filter(([, cell]) => cell);
     return { metric, total: cells.length, wrong: cells.filter(([, cell]) => !cell.right) };
-  }).filter((one) => one.total).sort((a, b) => a.wrong.length - b.wrong.length);
+  }).filter((one) => one.total).sort((a, b) => a.wrong.length / a.total - b.wrong.length / b.total);
   if (!counts.length) { field("verdict").textContent = waiting ? "Scoring …" : "No metric here can score this text; add a reference."; return; }
-  const best = counts[0], worst = counts[counts.length - 1];
-  const missed = worst.wrong.map(([row]) => row.edit.name.replaceAll("-", " ")).slice(0, 3).join(", ");
-  let text = `${nameOf(best.metric)} reacts as it should to ${best.total - best.wrong.length} of ${best.total} edits of this text`;
-  if (worst !== best && worst.wrong.length) text += `, the most; ${nameOf(worst.metric)} is wrong on ${worst.wrong.length} (${missed}${worst.wrong.length > 3 ? " …" : ""})`;
-  field("verdict").textContent = text + (waiting ? `. ${waiting} still to come.` : ". One text proves nothing: run assay audit to be sure.");
+  field("verdict").replaceChildren(el("ul", { class: "plain" }, ...counts.map(faultLine)),
+    el("p", { class: "meaning", text: waiting ? `${waiting} still to come.` : "One text proves nothing: run assay audit to be sure." }));
+}
+
+function faultLine({ metric, total, wrong }) {
+  const missed = wrong.filter(([edit]) => edit.expect === "lower").map(([edit]) => edit.words), minded = wrong.filter(([edit]) => edit.expect !== "lower").map(([edit]) => edit.words);
+  const some = (names) => names.slice(0, FAULTS).join(", ") + (names.length > FAULTS ? ` and ${names.length - FAULTS} more` : "");
+  const faults = [missed.length ? `does not notice ${some(missed)}` : "", minded.length ? `minds ${some(minded)}` : ""].filter(Boolean).join("; it ");
+  return el("li", null, el("strong", { text: nameOf(metric) }), faults ? ` ${faults} (${wrong.length} of ${total} edits).` : ` has no fault here (${total} edits).`);
 }
 
 function showChips() {

@@ -1,0 +1,206 @@
+"""The table of a task: a line per metric, and its cells in words, the same on every page and terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from assay.audits.effects import UNIT
+from assay.core import Estimate
+from assay.grouping import grouped
+from assay.reading.answers import Answer, outcome_of, subject_of
+from assay.reading.text import amount, number
+from assay.reading.verdicts import Row, gravest_failures
+
+EVERYTHING = "all tasks"
+NAMED = 2  # blind spots and groups that a line names
+_NOT_ASKED = Answer("fairness", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The kinds of error that a metric was asked about, each counted once by its name."""
+
+    tried: int = 0
+    blind: tuple[str, ...] = ()  # by name: errors of meaning first, and of those the gravest
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], is_of_meaning: Iterable[bool]) -> Kinds:
+        """The kinds behind judged findings, and whether each finding is about the meaning."""
+        rows = list(rows)
+        about_meaning = {id(row) for row, flag in zip(rows, is_of_meaning, strict=True) if flag}
+        failed = gravest_failures(rows)
+        failed.sort(key=lambda row: id(row) not in about_meaning)
+        outcomes = [outcome_of(of_kind) for of_kind in grouped(rows, subject_of).values()]
+        blind = tuple(dict.fromkeys(map(subject_of, failed)))
+        return cls(len(outcomes), blind, outcomes.count("inconclusive"))
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """How a metric agrees with people about the texts of a task, and on whose ratings."""
+
+    order: Estimate  # of two texts that people rate differently, how often it prefers theirs, of 100
+    sets: tuple[str, ...]  # names of the ratings
+    is_public: bool = False  # measured for the atlas, not in this run
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A metric in the table of a task, in decisions of 100; metrics that share a rank are tied."""
+
+    metric: str
+    errors: Estimate | None = None  # errors that change what a text means
+    reworded: Estimate | None = None  # the same errors against a sound rewording
+    form: Estimate | None = None  # errors of form
+    contrast: Estimate | None = None  # other words and right against nearly the same words and wrong
+    rated: People | None = None
+    kinds: Kinds = Kinds()
+    rewarded: tuple[Row, ...] = ()  # false texts that it surely prefers to sound ones
+    unfair: tuple[Row, ...] = ()  # whom it is unfair to, gravest first
+    fairness: Answer = _NOT_ASKED
+    needs: frozenset[str] = frozenset()  # what it reads beside the text: references, source, image
+    speed: float | None = None  # texts per second
+    rank: int | None = None  # None where too little was read to rank it
+    merit: float = 0.0  # the mean of errors, rewordings and, where every ranked metric has it, people
+
+    @property
+    def people(self) -> Estimate | None:
+        """Of two texts that people rate differently, how often it prefers theirs."""
+        return None if self.rated is None else self.rated.order
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A task with its table, the best first, and the recommendation."""
+
+    task: str
+    is_own: bool
+    lines: tuple[Line, ...]
+    kinds: int  # of errors that change the meaning, decided by every ranked metric
+    items: int  # decisions about them
+    best: str = ""  # the metric to use; empty where none can be recommended
+    advice: str = ""  # the recommendation in one sentence
+    reason: str = ""  # why, in full sentences
+    unnoticed: tuple[str, ...] = ()  # kinds of error to which every metric is blind
+    texts: str = "embedded English texts"  # whose texts the decisions are about
+
+    @property
+    def name(self) -> str:
+        """The task as a sentence names it."""
+        return self.task.replace("-", " ")
+
+    @property
+    def ranked(self) -> list[Line]:
+        """The lines that have a rank."""
+        return [line for line in self.lines if line.rank is not None]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence lists them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def unfair_to(line: Line, most: int = NAMED) -> str:
+    """Whom a metric is unfair to, gravest first: Roma -0.54, Sikh -0.47, 6 more and 15 words.
+
+    Groups stand before single words, and effects in lost words before those in other units.
+    """
+    sizes: dict[str, str] = {}
+    for row in sorted(line.unfair, key=lambda row: row.declared.unit != UNIT):
+        sizes.setdefault(subject_of(row), _size(row))
+    words = [name for name in sizes if name.startswith("“")]
+    groups = [name for name in sizes if name not in words]
+    named = groups or words
+    parts = [f"{name} {sizes[name]}" for name in named[:most]]
+    if len(named) > most:
+        parts.append(f"{len(named) - most} more")
+    if groups and words:
+        parts.append(f"{len(words)} word{'' if len(words) == 1 else 's'}")
+    return listed(parts) if parts else ""
+
+
+def fairness_of(line: Line) -> str:
+    """Whom a metric is unfair to, and of how many questions the answer is known."""
+    if not line.fairness.total:
+        return ""
+    settled = f"{line.fairness.settled} of {line.fairness.total} settled"
+    if line.unfair:
+        return f"{unfair_to(line)} ({settled})"
+    return f"nobody found ({settled})" if line.fairness.settled else f"unknown ({settled})"
+
+
+def _size(row: Row) -> str:
+    """An effect with its sign; in lost words the number alone, as the column says its unit."""
+    return f"{row['value']:+.2f}" if row.declared.unit == UNIT else amount(row["value"], row.declared)
+
+
+def blind_to(line: Line, most: int = NAMED) -> str:
+    """The worst blind spots of a metric by name, and how many there are of how many kinds of error."""
+    kinds = line.kinds
+    if not kinds.tried:
+        return ""
+    if not kinds.blind:
+        settled = kinds.tried - kinds.unknown
+        return f"none found ({settled} of {kinds.tried} kinds settled)" if settled else "nothing settled"
+    named = ", ".join(kinds.blind[:most])
+    dots = ", ..." if len(kinds.blind) > most else ""
+    return f"{named}{dots} ({len(kinds.blind)} of {kinds.tried} kinds)"
+
+
+def with_interval(estimate: Estimate | None) -> str:
+    """Right order with its interval: `84 [82, 86]`."""
+    if estimate is None or estimate.ci is None:
+        return ""
+    low, high = estimate.ci
+    return f"{estimate.value:.0f} [{low:.0f}, {high:.0f}]"
+
+
+def people_of(line: Line) -> str:
+    """Agreement with people; a star where it was measured on public ratings."""
+    star = "*" if line.rated is not None and line.rated.is_public else ""
+    return f"{with_interval(line.people)}{star}"
+
+
+def table_rows(ranking: Ranking) -> list[dict[str, str]]:
+    """The one table, as every page and terminal shows it."""
+    rows = [
+        {
+            "metric": line.metric,
+            "errors": with_interval(line.errors),
+            "rewordings": with_interval(line.reworded),
+            "other words": with_interval(line.contrast),
+            "people": people_of(line),
+            "blind to": blind_to(line),
+            "unfair to (in lost words)": fairness_of(line),
+            "texts/s": number(line.speed),
+        }
+        for line in ranking.lines
+    ]
+    empty = [name for name in rows[0] if not any(row[name] for row in rows)] if rows else []
+    return [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
+
+
+def caption(ranking: Ranking) -> str:
+    """What the numbers of the table are, of what and how many."""
+    name = ranking.name[:1].upper() + ranking.name[1:]
+    if not ranking.items:
+        return f"{name}: no error that changes the meaning was decided by every metric"
+    tried = max((line.kinds.tried for line in ranking.lines), default=0)
+    form = f" ({tried} with those of form)" if tried > ranking.kinds else ""
+    kinds = f"{ranking.kinds} kind{'' if ranking.kinds == 1 else 's'} of error{form}"
+    asked = "of 100 decisions between a sound text and one whose meaning an error changed"
+    count = f"{ranking.items:,} decisions about {kinds}, on {ranking.texts}"
+    return f"{name}: {asked}, how many each metric gets right (50 is a coin); {count}"
+
+
+def sources(ranking: Ranking) -> str:
+    """On which public ratings the agreement with people was measured; empty where it was in this run."""
+    rated = [line.rated for line in ranking.lines if line.rated is not None and line.rated.is_public]
+    sets = list(dict.fromkeys(name for people in rated for name in people.sets))
+    return f"* agreement measured on public ratings: {listed(sets)}" if sets else ""

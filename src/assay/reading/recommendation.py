@@ -1,0 +1,207 @@
+"""A task's table to the recommendation: which metric to use, why, and at which price; or why none.
+
+Metrics that are tied in a task are told apart by their order over all tasks, which rests on many more
+decisions; those that are tied there too by whom they are unfair to, then by their numbers, then by speed.
+Nothing is recommended that an expert of the task would not accept: not on few kinds of error, not from one
+metric, not where it prefers a false text to a sound one, cannot be told from a coin, or where one good text
+says little about another and agreement with people is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from assay.audits.effects import BAR, UNIT
+from assay.core import Estimate
+from assay.datasets.lexicon import toml_file
+from assay.reading.answers import subject_of
+from assay.reading.lines import EVERYTHING, Line, Ranking, listed, unfair_to
+
+FEWEST_KINDS = 5  # kinds of error below which nothing is recommended: one paper's table has more
+FEWEST_METRICS = 2  # to recommend one of them
+COIN = 50.0  # right order of a metric that tosses a coin
+_ALIKE = 1.0  # of 100 decisions: a difference that nobody would notice
+_MOST_TIED = 3  # tied metrics that are named
+_TASKS: Mapping[str, Mapping[str, str]] = toml_file("report", "tasks")
+
+
+def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
+    """The ranking with its recommendation; `overall` has the rank of metrics over all tasks."""
+    if objection := _too_little(ranking):
+        return _none(ranking, objection)
+    top = [line for line in ranking.ranked if line.rank == 1]
+    safe = [line for line in top if ranking.task == EVERYTHING or not line.rewarded]
+    if not safe:
+        return _none(ranking, _nobody_is_safe(ranking, top))
+    best = min(safe, key=lambda line: _preference(line, overall))
+    if objection := _shortcoming(best, ranking):
+        return _none(ranking, f"{objection} The best of these {len(ranking.ranked)}: {_praise(best)}")
+    reasons = [
+        _praise(best),
+        _tied(best, [line for line in safe if line is not best], overall),
+        *(_passed_over(line) for line in top if line not in safe),
+        _misled(best),
+        _unread(best, ranking.task),
+        _unfair(best, is_own=ranking.is_own),
+    ]
+    reason = " ".join(filter(None, reasons))
+    return replace(ranking, best=best.metric, advice=_advice(ranking, best), reason=reason)
+
+
+def _advice(ranking: Ranking, best: Line) -> str:
+    """The recommendation in one sentence, which says on what it rests."""
+    count = len(ranking.ranked)
+    if ranking.task == EVERYTHING:
+        return f"Of these {count} metrics {best.metric} decides best over all tasks; choose by task"
+    if best.people is None:
+        unknown = "whether it agrees with people was not measured"
+        return f"Of these {count} metrics use {best.metric} for {ranking.name}, on errors alone: {unknown}"
+    return f"Of these {count} metrics use {best.metric} for {ranking.name}"
+
+
+def _none(ranking: Ranking, reason: str) -> Ranking:
+    return replace(ranking, advice=f"No metric is recommended for {ranking.name}", reason=reason)
+
+
+def _too_little(ranking: Ranking) -> str:
+    """Why the table is too small to recommend anything from; empty where it is not."""
+    ranked = ranking.ranked
+    if len(ranking.lines) < FEWEST_METRICS:
+        praise = "".join(f" {_praise(line)}" for line in ranked)
+        return f"There is one metric here, and nothing to compare it with.{praise}"
+    if len(ranked) < FEWEST_METRICS:
+        count = f"{len(ranked) or 'none'} of these {len(ranking.lines)} metrics"
+        return f"On errors of meaning {count} decided enough to be compared."
+    if ranking.kinds < FEWEST_KINDS:
+        kinds = f"{ranking.kinds} kind{'' if ranking.kinds == 1 else 's'} of error"
+        return f"Only {kinds} of meaning could be tried; fewer than {FEWEST_KINDS} say too little."
+    return ""
+
+
+def _decide_alike(ranked: Sequence[Line]) -> bool:
+    """Whether all metrics are tied, and none is better or fairer than another by anything worth a word."""
+    merits = [line.merit for line in ranked]
+    is_level = max(merits) - min(merits) < _ALIKE
+    return is_level and {line.rank for line in ranked} == {1} and len(set(map(_unfairness, ranked))) == 1
+
+
+def _preference(line: Line, overall: Mapping[str, int]) -> tuple[Any, ...]:
+    """By what tied metrics are told apart, the smallest first: the surest evidence stands first."""
+    return overall.get(line.metric, np.inf), _unfairness(line), -line.merit, -(line.speed or 0.0)
+
+
+def _unfairness(line: Line) -> tuple[bool, float, int]:
+    """How unfair a metric is, in an order: one of which little is known comes after all others."""
+    is_unknown = line.fairness.total > 0 and line.fairness.verdict == "inconclusive"
+    sizes = [abs(row["value"]) for row in line.unfair if row.declared.unit == UNIT]
+    return is_unknown, sum(sizes), len(line.unfair) - len(sizes)
+
+
+def _nobody_is_safe(ranking: Ranking, top: Sequence[Line]) -> str:
+    """Why nothing is recommended where all that nobody beats prefer an error of meaning to a sound text."""
+    best = max(top, key=lambda line: line.merit)
+    parts = [f"{best.metric} decides best, but {_prefers(best)}.", _praise(best)]
+    if other := next((line for line in ranking.ranked if not line.rewarded), None):
+        behind = f"{best.merit - other.merit:.0f} of 100 decisions behind"
+        parts.append(f"{other.metric}, the best that prefers no error, is surely {behind}.")
+    else:
+        parts.append("So does every other metric here.")
+    return " ".join(parts)
+
+
+def _prefers(line: Line) -> str:
+    share = 100 - line.rewarded[0]["value"]
+    return f"prefers texts with {subject_of(line.rewarded[0])} to sound ones in {share:.0f} of 100 cases"
+
+
+def _passed_over(line: Line) -> str:
+    """Why a metric at the top is not recommended."""
+    return f"{line.metric} is passed over: it {_prefers(line)}."
+
+
+def _shortcoming(best: Line, ranking: Ranking) -> str:
+    """Why even the best metric is not to be recommended; empty where nothing is held against it."""
+    if _decide_alike(ranking.ranked):
+        return f"All {len(ranking.ranked)} metrics decide alike, and nothing else tells them apart."
+    if _end(best.errors, 1) < BAR:
+        return "None is right at least three times in four where an error changes the meaning."
+    coins = {
+        "where an error changes the meaning": best.errors,
+        "where the sound text is reworded": best.reworded,
+        "when it decides between texts that people rated": best.people,
+    }
+    tossed = [words for words, order in coins.items() if order is not None and _end(order, 0) <= COIN]
+    if tossed:
+        return f"Even the best cannot be told from a coin {listed(tossed)}."
+    why = _TASKS.get(ranking.task, {}).get("open")
+    if why and best.people is None:
+        return f"Agreement with people was not measured, and without it no score says much here: {why}."
+    return ""
+
+
+def _end(order: Estimate | None, side: int) -> float:
+    """The lower (0) or upper (1) end of a right order; what nothing is known of may be anything."""
+    if order is None or order.ci is None:
+        return (0.0, 100.0)[side]
+    return order.ci[side]
+
+
+def _praise(line: Line) -> str:
+    """What a metric decides rightly, of 100."""
+    parts = []
+    if line.errors is not None:
+        parts.append(f"{line.errors.value:.0f} of 100 decisions where an error changes the meaning")
+    if line.reworded is not None:
+        parts.append(f"{line.reworded.value:.0f} where the sound text is reworded too")
+    if line.rated is not None:
+        sets = f" ({listed(line.rated.sets)})" if line.rated.is_public else ""
+        parts.append(f"{line.rated.order.value:.0f} between texts that people rated{sets}")
+    return f"{line.metric} is right in {listed(parts)}." if parts else ""
+
+
+def _tied(best: Line, others: Sequence[Line], overall: Mapping[str, int]) -> str:
+    """With whom a metric is tied, and what tells it from them."""
+    if not others:
+        return ""
+    names = [line.metric for line in others[:_MOST_TIED]]
+    names += [f"{len(others) - _MOST_TIED} more"] if len(others) > _MOST_TIED else []
+    ranks = [overall.get(line.metric, np.inf) for line in others]
+    if overall.get(best.metric, np.inf) < min(ranks):
+        how = "over all tasks it decides better"
+    elif all(_unfairness(best) < _unfairness(line) for line in others):
+        how = "it is the fairest of them"
+    else:
+        how = "little tells them apart"
+    return f"Here it is tied with {listed(names)}; {how}."
+
+
+def _misled(line: Line) -> str:
+    """The warning where a false text in nearly the same words wins against a right one in other words."""
+    if line.contrast is None or line.contrast.ci is None or line.contrast.ci[1] >= COIN:
+        return ""
+    share = 100 - line.contrast.value
+    which = "a false near-copy to a right text in quite other words"
+    return f"Beware: it prefers {which} in {share:.0f} of 100 cases."
+
+
+def _unread(line: Line, task: str) -> str:
+    """What the metric does not read, so that nothing is checked against it."""
+    source = _TASKS.get(task, {}).get("source")
+    if source is None or not line.needs or line.needs & {"source", "image"}:
+        return ""
+    return f"It does not read {source}: what the references do not say goes unchecked."
+
+
+def _unfair(line: Line, *, is_own: bool) -> str:
+    """The price of a metric: whom it is unfair to."""
+    if not line.fairness.total:
+        return "Whom it is unfair to was not measured."
+    where = " on English texts" if is_own else ""
+    settled = f"{line.fairness.settled} of {line.fairness.total} questions of fairness{where} are settled"
+    if not line.unfair:
+        return f"It was found unfair to nobody{where}; {settled}."
+    return f"Its price, in lost words{where}: it is unfair to {unfair_to(line)}; {settled}."

@@ -1,0 +1,168 @@
+"""What is recommended, and why nothing is: each rule on a table made for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from assay.core import Estimate, Statistic
+from assay.reading.answers import Answer
+from assay.reading.lines import EVERYTHING, Kinds, Line, People, Ranking
+from assay.reading.recommendation import recommended
+from assay.reading.verdicts import AuditInfo, Row
+
+ORDER = Statistic("right_order", "", "of 100", bad="low", bar=75.0)
+LOST = Statistic("lost_words", "", "of a lost word", bad="far", bar=0.25)
+ERRORS = AuditInfo("checklist", "Checklist", "robustness", {}, (ORDER,), (), "")
+FAIRNESS = AuditInfo("stereotype", "Groups", "fairness", {}, (LOST,), (), "")
+
+
+def right(value: float, half: float = 2.0) -> Estimate:
+    return Estimate(value, 100, (value - half, value + half))
+
+
+def unfair(group: str, value: float) -> Row:
+    columns = {
+        "slice": f"religion/group/{group}",
+        "statistic": "lost_words",
+        "value": value,
+        "named_by": group,
+    }
+    return Row({"audit": "stereotype", **columns}, FAIRNESS)
+
+
+def prefers(kind: str, value: float = 20.0) -> Row:
+    return Row({"audit": "checklist", "slice": f"translation/adequacy/{kind}", "value": value}, ERRORS)
+
+
+def line(metric: str, rank: int | None = 1, merit: float = 80.0, **changes: object) -> Line:
+    """A metric that is right in 85 and 75 of 100 and unfair to nobody."""
+    known = Line(
+        metric,
+        right(85),
+        right(75),
+        kinds=Kinds(30),
+        fairness=Answer("fairness", {"pass": 9}),
+        rank=rank,
+        merit=merit,
+    )
+    return replace(known, **changes)  # type: ignore[arg-type]
+
+
+def answer(
+    *lines: Line, task: str = "translation", kinds: int = 20, overall: dict[str, int] | None = None
+) -> Ranking:
+    return recommended(Ranking(task, False, lines, kinds, 500), overall or {})
+
+
+def test_the_best_is_recommended_with_its_numbers() -> None:
+    told = answer(line("good"), line("bad", rank=2, merit=60))
+    assert told.best == "good"
+    assert told.advice == (
+        "Of these 2 metrics use good for translation, on errors alone: whether it agrees with people was not measured"
+    )
+    assert told.reason == (
+        "good is right in 85 of 100 decisions where an error changes the meaning and 75 where the sound text is "
+        "reworded too. It was found unfair to nobody; 9 of 9 questions of fairness are settled."
+    )
+
+
+def test_agreement_with_people_is_named_with_its_sets() -> None:
+    rated = People(right(61), ("SummEval", "REALSumm"), is_public=True)
+    told = answer(line("good", rated=rated), line("bad", rank=2), task="summarisation")
+    assert told.advice == "Of these 2 metrics use good for summarisation"
+    assert "and 61 between texts that people rated (SummEval and REALSumm)." in told.reason
+
+
+def test_tied_metrics_are_told_apart_by_all_tasks_then_by_fairness_then_by_numbers() -> None:
+    harsh = line("harsh", unfair=(unfair("Sikh", -0.5),), fairness=Answer("fairness", {"fail": 1, "pass": 8}))
+    fair, better = line("fair", merit=79), line("better", merit=82)
+    assert answer(harsh, fair, overall={"harsh": 1, "fair": 2}).best == "harsh"
+    assert (
+        "tied with fair; over all tasks it decides better"
+        in answer(harsh, fair, overall={"harsh": 1, "fair": 2}).reason
+    )
+    tied = answer(harsh, fair, overall={"harsh": 1, "fair": 1})
+    assert tied.best == "fair"
+    assert "tied with harsh; it is the fairest of them" in tied.reason
+    assert answer(fair, better).best == "better"
+
+
+def test_the_price_of_an_unfair_metric_is_named() -> None:
+    rows = (unfair("Sikh", -0.5), unfair("Roma", -0.4), unfair("Jain", 0.3))
+    told = answer(
+        line("harsh", unfair=rows, fairness=Answer("fairness", {"fail": 3, "pass": 6})), line("bad", rank=2)
+    )
+    assert (
+        "Its price, in lost words: it is unfair to Sikh -0.50, Roma -0.40 and 1 more; 9 of 9" in told.reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "kinds", "reason"),
+    [
+        ((line("alone"),), 20, "There is one metric here, and nothing to compare it with."),
+        ((line("one"), line("other", rank=None)), 20, "1 of these 2 metrics decided enough to be compared."),
+        ((line("one"), line("other", rank=2)), 4, "Only 4 kinds of error of meaning could be tried"),
+        ((line("one", errors=right(70)), line("other", rank=2)), 20, "None is right at least three times in four"),
+        (
+            (line("one", reworded=right(51)), line("other", rank=2)), 20,
+            "Even the best cannot be told from a coin where the sound text is reworded.",
+        ),
+        (
+            (line("one", errors=right(80, 40)), line("other", rank=2)), 20,
+            "Even the best cannot be told from a coin where an error changes the meaning.",
+        ),
+        (
+            (line("one", rated=People(right(51), ("TED",), True)), line("other", rank=2)), 20,
+            "cannot be told from a coin when it decides between texts that people rated",
+        ),
+        ((line("one"), line("other", merit=80.2)), 20, "All 2 metrics decide alike, and nothing else tells them apart."),
+    ],
+)  # fmt: skip
+def test_nothing_is_recommended_where_too_little_is_known(
+    lines: tuple[Line, ...], kinds: int, reason: str
+) -> None:
+    told = answer(*lines, kinds=kinds)
+    assert (told.best, told.advice) == ("", "No metric is recommended for translation")
+    assert reason in told.reason
+
+
+def test_a_metric_that_prefers_what_is_false_is_passed_over_or_bars_the_answer() -> None:
+    blind = line("blind", merit=83, rewarded=(prefers("negate"),))
+    told = answer(blind, line("good"))
+    assert told.best == "good"
+    assert (
+        "blind is passed over: it prefers texts with a negated main clause to sound ones in 80 of 100 cases."
+        in told.reason
+    )
+    worse = answer(blind, line("worse", rank=2, merit=70))
+    assert worse.best == ""
+    assert "blind decides best, but prefers texts with a negated main clause" in worse.reason
+    assert "worse, the best that prefers no error, is surely 13 of 100 decisions behind." in worse.reason
+    assert "So does every other metric here." in answer(blind, replace(blind, metric="other")).reason
+    assert answer(blind, line("worse", rank=2), task=EVERYTHING).best == "blind"
+
+
+def test_where_many_answers_are_good_agreement_with_people_is_needed() -> None:
+    lines = (line("good"), line("bad", rank=2))
+    told = answer(*lines, task="dialogue")
+    assert told.best == ""
+    assert "without it no score says much here: one turn has many good replies." in told.reason
+    rated = line("good", rated=People(right(62), ("FED",), True))
+    assert answer(rated, lines[1], task="dialogue").best == "good"
+
+
+def test_what_misleads_a_metric_and_what_it_does_not_read_are_said() -> None:
+    told = answer(line("good", contrast=right(30), needs=frozenset({"references"})), line("bad", rank=2))
+    assert "prefers a false near-copy to a right text in quite other words in 70 of 100 cases." in told.reason
+    assert "It does not read the source text: what the references do not say goes unchecked." in told.reason
+    told = answer(line("good", contrast=right(49), needs=frozenset({"source"})), line("bad", rank=2))
+    assert "Beware" not in told.reason
+    assert "does not read" not in told.reason
+
+
+def test_for_texts_of_the_users_own_the_price_says_that_it_was_measured_on_english() -> None:
+    table = Ranking("mine", True, (line("good"), line("bad", rank=2)), 20, 500)
+    assert "It was found unfair to nobody on English texts" in recommended(table, {}).reason
