@@ -105,8 +105,7 @@ def audit_lines(kind: type[Audit]) -> list[str]:
 
 def _statistic_line(statistic: Statistic) -> str:
     side = f"far from {statistic.centre:g}" if statistic.bad == "far" else statistic.bad or "not judged"
-    where = f" (slices with `{statistic.within}`)" if statistic.within else ""
-    return f"| `{statistic.name}`{where} | {statistic.unit or '-'} | {side} | {statistic.meaning} |"
+    return f"| `{statistic.name}` | {statistic.unit or '-'} | {side} | {statistic.meaning} |"
 
 
 def formats_page() -> str:

@@ -87,9 +87,10 @@ def test_run_prints_one_document_and_writes_the_folder(pairs: Path, tmp_path: Pa
         "ci",
         "p_value",
         "q_value",
-        "mde",
+        "settles",
+        "because",
+        "named_by",
         "verdict",
-        "passed",
         "evidence",
     ]
     assert list(document["findings"][0]) == keys
@@ -249,9 +250,7 @@ def test_gate_says_what_it_does_not_check(pairs: Path, tmp_path: Path) -> None:
     embedded = ("--only", "age", "--size", "quick")
     done = assay(*words, "unfair", "-m", "bleu", "-m", "flat.py:Ratio", *embedded, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "insensitive verdicts; --fail-on insensitive makes them count" in done.stderr
-    both = ("unfair", "--fail-on", "insensitive")
-    assert assay(*words, *both, "-m", "bleu", "-m", "flat.py:Ratio", *embedded, cwd=tmp_path).returncode == 1
+    assert "not judged, a text with a word missing does not surely score lower: flat.py:Ratio" in done.stderr
 
 
 def test_gate(tmp_path: Path) -> None:

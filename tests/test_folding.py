@@ -86,6 +86,9 @@ class Wary(SetMetric):
     def score_set(self, samples: Sequence[Sample]) -> float:
         return float(len(samples))
 
+    def statistics(self, samples: Sequence[Sample]) -> np.ndarray:
+        return np.ones((len(samples), 1))
+
     def band(self, texts: Sequence[str]) -> tuple[float, float]:
         return 0.25, len(texts) / 10
 

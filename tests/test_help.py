@@ -78,11 +78,7 @@ def test_run_shows_the_options_of_the_audit(audit: str) -> None:
 
 def test_options_show_type_default_and_quick_value() -> None:
     text = " ".join(screen("run", "stereotype", "--help").split())
-    assert (
-        "--margin NUMBER Percent of the gap by which a group may score higher or lower. [default: 2.5]"
-        in text
-    )
-    assert "--limit N Pairs per attribute, at most, taken at even distances in the file. [quick: 40]" in text
+    assert "--margin NUMBER How many lost words a group may score higher or lower. [default: 0.25]" in text
     assert "--rule careful|paper" in text
     assert "--task" not in text.partition("Examples:")[0], "stereotype has no task"
     assert "--depth all|ends" in screen("run", "stress", "--help")

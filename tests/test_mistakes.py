@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("run stereotype -m rouge-l", "did you mean rougeL?"),
         ("run fairness -m bleu", "'fairness' is a question, not an audit; audits of it: stereotype, association"),
-        ("run sees -m bleu", "audits of it: stress, position"),
+        ("run sees -m bleu", "audits of it: sanity, stress, position"),
         ("run stereotype -m bleu,chrf", "give them one by one, -m bleu -m chrf"),
         ("score --data a.csv -m 0.3 a.csv chrf", "unexpected words: a.csv chrf; repeat -m for several metrics"),
         ("score --data a.csv -m 0.3 a.csv chrf", "put quotes around a spec with blanks or *"),
@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("run stereotype -m mine=", "'mine=' names no metric: write NAME=SPEC, such as mine=bleu"),
         ("run stereotype -m nopenope", "unknown metric 'nopenope'; assay list metrics shows all"),
         ("convert nopenope", "is called 'nopenope'; assay list metrics shows all"),
-        ("run stereotype -m plain.py:Plain", "Plain is neither a Metric class nor a function"),
+        ("run stereotype -m plain.py:Plain", "Plain is no metric assay knows how to call"),
         ("run stereotype -m plain.py:Undecorated", "Undecorated is no dataclass; write @dataclass(frozen=True) above"),
         ("run stereotype -m no.py:Plain", "cannot read no.py: No such file or directory; give the path"),
         ("run stereotype -m bleu --margin x", "--margin of stereotype: 'x' is not a number"),

@@ -125,7 +125,7 @@ def test_a_table_goes_from_file_to_answer_in_one_command(table: Path) -> None:
     assert note in done.stderr
     assert "outputs.csv is used by human, copy-source; embedded data by caption" in done.stderr
     answer = done.stdout.split("agreement with people: example/overall\n")[1].splitlines()
-    assert answer[0].split() == ["metric", "Spearman", "95%", "CI", "n", "tied", "with", "verdict"]
+    assert answer[0].split() == ["metric", "right", "order", "95%", "CI", "n", "tied", "with", "verdict"]
     ranked = {line.split()[0]: float(line.split()[1]) for line in answer[1:4]}
     assert set(ranked) == {"bleu", "chrf", "sentinel-length"}
     assert list(ranked.values()) == sorted(ranked.values(), reverse=True)
@@ -143,9 +143,9 @@ def test_the_answer_about_agreement_stands_first(table: Path) -> None:
     assert lines[-1].startswith("- example/overall: best is ")
     assert len(lines) == 6
     document = json.loads(command(*words, "--json", cwd=table.parent).stdout)
-    rows = {row["metric"]: row for row in document["findings"] if row["statistic"] == "spearman"}
+    rows = {row["metric"]: row for row in document["findings"] if row["statistic"] == "agreement_order"}
     shown = {line.split()[0]: line.split()[1] for line in lines[2:5]}
-    assert shown == {metric: f"{rows[metric]['value']:.3f}" for metric in shown}
+    assert shown == {metric: f"{rows[metric]['value']:.1f}" for metric in shown}
 
 
 BAD = "summary;reference;rating\none two;one;3\nthree four;three;4\n"

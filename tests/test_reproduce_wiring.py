@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.audits.slices import FEWEST
+from assay.audits.caption.concepts import FEWEST
 from assay.datasets.lexicon import toml_file
 from assay.engine.session import Session
 from assay.models.weights import CARRIERS, cache_folder

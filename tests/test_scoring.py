@@ -148,14 +148,14 @@ def test_score_reports_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFi
         "def fussy(hypotheses, references):\n"
         "    if any('bad' in text for text in hypotheses):\n"
         "        raise ValueError('cannot read this')\n"
-        "    return [1.0 for _ in hypotheses]\n"
+        "    return [float(len(set(h) & set(r[0]))) for h, r in zip(hypotheses, references)]\n"
     )
     rows = [f'{{"hypothesis": "{text}", "references": ["a"]}}' for text in ("good", "bad one", "bad two")]
     (tmp_path / "texts.jsonl").write_text("\n".join(rows))
     spec = f"{tmp_path / 'broken.py'}:fussy"
     score(data=[tmp_path / "texts.jsonl"], metric=[spec], cache="none", on_error="skip")
     printed = capsys.readouterr()
-    assert [line.rpartition(",")[2] for line in printed.out.splitlines()[1:]] == ["1.0", "", ""]
+    assert [line.rpartition(",")[2] for line in printed.out.splitlines()[1:]] == ["0.0", "", ""]
     assert "note: " in printed.err
     assert "2 of 3 samples" in printed.err
     assert "'bad one': ValueError: cannot read this" in printed.err

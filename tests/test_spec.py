@@ -79,7 +79,7 @@ def test_wrong_specs_say_how_to_mend_them(spec: str, message: str) -> None:
         ("human", "sentinel_margin", "-1", 0),
         ("human", "sentinel_margin", "nan", 0),
         ("association", "margin", -0.1, 0),
-        ("stress", "margin", "inf", 0),
+        ("stress", "bar", "inf", 0),
         ("stress", "seed", -1, 0),
         ("stress", "seeds", "0", 1),
         ("stereotype", "limit", 0, 1),

@@ -57,11 +57,8 @@ def test_a_level_without_scores_is_no_level(data: Path) -> None:
     slices = set(got.findings["slice"])
     assert {"own/truncation/0.1", "own/truncation/0.2"} <= slices
     assert not {f"own/truncation/{level}" for level in (0.3, 0.4, 0.5)} & slices
-    scores = got.findings.filter(statistic="score")
-    assert scores["value"].min() > 0.7
-    # 8 words of 40 are a noise-ratio of a fifth: the slope is what the two levels left say.
-    gold, last = (scores.filter(slice=f"own/truncation/{x}")["value"][0] for x in ("gold", "0.2"))
-    assert gold - last == pytest.approx(0.2, abs=0.03)
+    orders = got.findings.filter(statistic="right_order_at_level")
+    assert set(orders["value"]) == {100.0}
     assert (
         "stress: fussy: nothing scored in own/truncation at 0.3/1, 0.4/1, 0.5/1: no finding there"
         in got.notes
@@ -71,11 +68,11 @@ def test_a_level_without_scores_is_no_level(data: Path) -> None:
 def test_cuts_without_scores_have_no_verdict(data: Path) -> None:
     got = done("truncation-direction", Fussy(least=0.75), data)
     assert set(got.findings["slice"]) == {"own/truncation/0.1", "own/truncation/0.2"}
-    assert got.findings["passed"].is_null().all()
+    assert set(got.findings["verdict"]) == {"not judged"}
 
 
 def test_places_without_scores_have_no_verdict(data: Path) -> None:
-    """Words of other items at the end only: all that is left to compare with could be the wrong place."""
+    """Damage at the end has no scores, so that nothing is said of errors there."""
 
     @dataclass(frozen=True)
     class NoEnd(Fussy):
@@ -88,7 +85,6 @@ def test_places_without_scores_have_no_verdict(data: Path) -> None:
     got = done("position", NoEnd(), data, seeds=1)
     assert set(got.findings["slice"]) >= {"own/random/start", "own/random/middle"}
     assert "own/random/end" not in set(got.findings["slice"])
-    assert got.findings.filter(slice="own/random/start")["passed"].is_null().all()
 
 
 def test_injections_without_scores_have_no_finding(data: Path) -> None:

@@ -146,11 +146,11 @@ def plain(metric: Metric | SetMetric) -> Measure:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty texts of forty different words, each its own reference."""
+    """Twenty texts of forty different words; a reference has one word more."""
     path = tmp_path_factory.mktemp("spots") / "own.jsonl"
-    texts = [" ".join(f"w{n}x{k}" for k in range(40)) + "." for n in range(20)]
+    texts = [" ".join(f"w{n}x{k}" for k in range(40)) for n in range(20)]
     rows = [
-        {"id": f"i{n}", "gold": t, "references": [t], "source": t + f" more{n}" * 60}
+        {"id": f"i{n}", "gold": f"{t}.", "references": [f"{t} indeed."], "source": t + f" more{n}" * 60}
         for n, t in enumerate(texts)
     ]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
@@ -159,67 +159,73 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_error_is_seen_wherever_it_stands(data: Path) -> None:
     found = judged(Position((data,), seeds=2), plain(Drift()))
-    assert verdicts(found, "position_change") == {
+    assert verdicts(found, "right_order") == {
         ("drift", f"own/{kind}/{place}"): "pass"
         for kind in ("random", "shuffle")
         for place in ("start", "middle", "end")
     }
-    random = [f for f in found if f.slice.startswith("own/random") and f.statistic == "position_change"]
-    # Ten words of forty replaced: a quarter of the way to a text without a word in common.
-    assert [f.value for f in random if f.versus is None] == pytest.approx([-25, -25, -25], abs=2)
+    assert {f.value for f in found if f.statistic == "right_order"} == {100.0}
 
 
 @pytest.mark.parametrize("metric", [Drift(seen=10), LastWords()])
 def test_a_metric_that_reads_the_end_alone_is_found(data: Path, metric: Metric | SetMetric) -> None:
-    found = verdicts(judged(Position((data,), seeds=3), plain(metric)), "position_change")
+    found = judged(Position((data,), seeds=3), plain(metric))
+    orders = {f.slice: f.value for f in found if f.statistic == "right_order"}
     for kind in ("random", "shuffle"):
-        assert found[metric.name, f"own/{kind}/start"] == "fail"
-        assert found[metric.name, f"own/{kind}/middle"] == "fail"
-        assert found[metric.name, f"own/{kind}/end"] == "pass"
+        assert orders[f"own/{kind}/start"] == orders[f"own/{kind}/middle"] == 50
+        assert orders[f"own/{kind}/end"] == 100
+    told = verdicts(found, "right_order")
+    if isinstance(metric, SetMetric):  # one score of the whole set is one decision
+        assert told == {}
+    else:
+        assert {slice_ for (_, slice_), verdict in told.items() if verdict == "fail"} == {
+            f"own/{kind}/{place}" for kind in ("random", "shuffle") for place in ("start", "middle")
+        }
 
 
 def test_position_by_the_papers_rule_is_a_share_of_gold(data: Path) -> None:
     found = judged(Position((data,), seeds=1, rule="paper"), plain(LastWords()))
-    gold = 1 + 0.2 * np.mean([_own(" ".join(f"w{n}x{k}" for k in range(40)) + ".") for n in range(20)])
-    end = next(f for f in found if f.slice == "own/random/end" and f.versus is None)
-    assert end.value == pytest.approx(-1 / gold, abs=0.02)
+    shares = {f.slice: f.value for f in found if f.statistic == "relative_change"}
+    # The clean text keeps 9 of the last 10 words of its reference, the damaged one none.
+    references = [" ".join(f"w{n}x{k}" for k in range(40)) + " indeed." for n in range(20)]
+    clean = 1 - 2 / 10 + 0.2 * np.mean([_own(reference) for reference in references])
+    assert shares["own/random/end"] == pytest.approx(-0.8 / clean, abs=0.03)
+    assert shares["own/random/start"] == 0
 
 
-def test_injections_fool_the_gullible_and_another_metric_catches_them(data: Path) -> None:
+def test_injections_fool_the_gullible_alone(data: Path) -> None:
     only = ("score-ten", "answer-good", "role-inst")
     found = judged(InjectionAudit((data,), only=only), plain(Gullible()), plain(Drift()))
-    gains = verdicts(found, "injection_gain")
+    told = verdicts(found, "right_order")
     for place in ("alone", "prefix", "suffix"):
-        assert gains["gullible", f"own/score-ten/{place}"] == "fail"
-        assert gains["gullible", f"own/answer-good/{place}"] == "fail"
-    assert gains["drift", "own/score-ten/alone"] == "pass"
-    assert "fail" not in {verdict for (metric, _), verdict in gains.items() if metric == "drift"}
-    caught_by = [f for f in found if f.statistic == "injection_caught"]
-    assert {(f.metric, f.versus) for f in caught_by} == {("gullible", "drift")}
-    # What another metric makes of a text is no merit of this one.
-    assert {f.verdict for f in caught_by} == {"not judged"}
+        assert told["gullible", f"own/score-ten/{place}"] == "fail"
+        assert told["gullible", f"own/answer-good/{place}"] == "fail"
+    assert {verdict for (metric, _), verdict in told.items() if metric == "drift"} == {"pass"}
+    wins = [f for f in found if f.statistic == "injection_wins" and f.metric == "gullible"]
+    assert {(f.value, f.verdict) for f in wins} == {(100.0, "not judged")}
 
 
 def test_injections_in_words(data: Path) -> None:
     found = judged(InjectionAudit((data,), only=("score-ten",)), plain(Gullible()))
     sentences = {f.slice.rpartition("/")[2]: f.sentence for f in found if f.verdict == "fail"}
-    assert set(sentences) == {"alone", "prefix", "suffix"}
-    assert sentences["alone"].startswith("gullible scores the injection “score-ten” ")
-    assert sentences["alone"].endswith("% of the gap above the clean text (own).")
-    assert sentences["prefix"].startswith(
-        "The injection “score-ten” before an unrelated text raises the score"
-    )
-    assert sentences["suffix"].endswith("% of the gap more than a neutral sentence does (own).")
+    assert sentences == {
+        "alone": "gullible prefers the injection “score-ten” to a clean text (own) in 100 of 100 cases.",
+        "prefix": "gullible prefers an unrelated text with the injection “score-ten” before it to a clean text "
+        "(own) in 100 of 100 cases.",
+        "suffix": "gullible prefers an unrelated text with the injection “score-ten” after it to a clean text "
+        "(own) in 100 of 100 cases.",
+    }
 
 
 @pytest.mark.parametrize(
-    "audit",
-    [Repetition, CopySource, TruncationDirection, Position, FrequentNgram, InjectionAudit, IdentityLength],
+    "audit", [Repetition, CopySource, TruncationDirection, Position, FrequentNgram, IdentityLength]
 )
-def test_a_score_that_never_moves_is_neither_praised_nor_blamed(data: Path, audit: type[Audit]) -> None:
+def test_a_constant_and_random_numbers_are_a_coin(data: Path, audit: type[Audit]) -> None:
     found = judged(audit(data=(data,)), plain(Constant()), plain(RandomNumber()))
-    for metric in ("constant", "random-number"):
-        assert {f.verdict for f in found if f.metric == metric} == {"insensitive", "not judged"}
+    orders = [f for f in found if f.statistic in ("right_order", "longer_order")]
+    assert {f.value for f in orders if f.metric == "constant"} == {50.0}
+    blind = {(f.metric, f.verdict) for f in orders if f.statistic == "right_order"}
+    assert not {("constant", "pass"), ("random-number", "pass"), ("constant", "inconclusive")} & blind
 
 
 def test_unknown_injections_suggest(data: Path) -> None:
@@ -227,16 +233,13 @@ def test_unknown_injections_suggest(data: Path) -> None:
         list(InjectionAudit((data,), only=("score-tn",)).cases())
 
 
-def test_worthless_texts_must_not_win(data: Path) -> None:
+def test_degenerate_texts_must_not_win(data: Path) -> None:
     metrics = plain(LikesLength()), plain(Drift())
     for audit in (Repetition((data,)), CopySource((data,))):
-        rows = verdicts(judged(audit, *metrics), audit.statistics[0].name)
+        rows = verdicts(judged(audit, *metrics), "right_order")
         assert {(metric, verdict) for (metric, _), verdict in rows.items()} == {
             ("likes-length", "fail"), ("drift", "pass"),
         }  # fmt: skip
-    found = judged(Repetition((data,)), plain(LikesLength()))
-    gains = {f.slice: f.value for f in found if f.statistic == "repetition_gain"}
-    assert gains["own/rep-20"] > 1.8 * gains["own/rep-10"] > 0
 
 
 def test_frequent_ngrams_are_as_long_as_the_gold_unless_the_paper_is_asked(data: Path) -> None:
@@ -249,30 +252,39 @@ def test_frequent_ngrams_are_as_long_as_the_gold_unless_the_paper_is_asked(data:
     }
     assert lengths == {"careful": {40}, "paper": {256}}
     found = judged(FrequentNgram((data,), rule="paper"), plain(LikesLength()))
-    assert {f.verdict for f in found if f.statistic == "frequent_gain"} == {"fail"}
+    assert {f.verdict for f in found if f.statistic == "mean_change"} == {"fail"}
 
 
-def test_the_papers_rule_takes_no_logs_of_heavy_tailed_scores(data: Path) -> None:
+def test_the_papers_rule_looks_at_the_mean_alone(data: Path) -> None:
     """One clean text in twenty has a huge perplexity, so that the mean rises though nearly all texts fall."""
     values = {
         "gold": np.array([-1000.0, *[-10.0] * 19]),
         "rep-10": np.array([-100.0, *[-20.0] * 19]),
-        "worthless": np.full(20, -5000.0),
     }
     verdict = {}
     for rule in ("careful", "paper"):
         audit = Repetition((data,), rule=rule, copies=(10,))
-        scored = Scored("ppl", list(audit.cases()), values, about={"heavy_tailed": True})
-        (gain,) = [f for f in settle(audit, audit.judge([scored])) if f.statistic == "repetition_gain"]
-        verdict[rule] = gain.verdict
-    assert verdict == {"careful": "pass", "paper": "fail"}
+        scored = Scored("ppl", list(audit.cases()), values)
+        (finding,) = settle(audit, audit.judge([scored]))
+        verdict[finding.statistic] = finding.verdict
+    assert verdict == {"right_order": "pass", "mean_change": "fail"}
 
 
 def test_checks_that_stop_copies() -> None:
     summary = Record(
-        "a", "Rain fell.", "summarisation", ("Rain fell.",), "The rain fell in the night and it was cold."
+        "a",
+        "It rained.",
+        "summarisation",
+        ("There was rain.",),
+        "The rain fell in the night and it was cold.",
     )
-    translation = Record("b", "It rained today.", "translation", ("It rained today.",), "Heute regnete es.")
+    translation = Record(
+        "b",
+        "It rained hard today.",
+        "translation",
+        ("Today it rained hard.",),
+        "Heute hat es stark geregnet.",
+    )
     assert caught([summary]) == {"length check": 1.0, "language check": 0.0}
     assert caught([translation]) == {"length check": 0.0, "language check": 1.0}
 
@@ -286,11 +298,11 @@ def test_copying_needs_a_source(tmp_path: Path) -> None:
 
 def test_identity_must_not_fall_with_length(data: Path) -> None:
     found = judged(IdentityLength((data,)), plain(LengthTax()), plain(Drift()), plain(LikesLength()))
-    slopes = {f.metric: f for f in found if f.statistic == "length_slope"}
-    assert set(slopes) == {"length-tax", "drift"}  # likes-length reads no reference
-    assert slopes["length-tax"].verdict == "fail"
-    assert slopes["drift"].verdict in ("pass", "inconclusive")
-    assert slopes["length-tax"].value < -1
+    orders = {f.metric: f for f in found if f.statistic == "longer_order"}
+    assert set(orders) == {"length-tax", "drift"}  # likes-length reads no reference
+    assert orders["length-tax"].verdict == "fail"
+    assert orders["length-tax"].value == 0
+    assert orders["drift"].verdict == "pass"
 
 
 def test_truncation_raises_precision_and_lowers_recall(tmp_path: Path) -> None:
@@ -298,19 +310,15 @@ def test_truncation_raises_precision_and_lowers_recall(tmp_path: Path) -> None:
     rows = []
     for n in range(20):
         safe = " ".join(f"w{n}x{k}" for k in range(20))
-        rows.append(
-            {
-                "gold": safe + " " + " ".join(f"y{k}" for k in range(20 + n % 3)),
-                "references": [safe + " z1 z2"],
-            }
-        )
+        unsure = " ".join(f"y{k}" for k in range(20 + n % 3))
+        rows.append({"gold": f"{safe} {unsure}", "references": [f"{safe} z1 {unsure.split()[-1]}"]})
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     outputs = [Measure(f"directions-{out}", Directions(), out) for out in ("p", "r")]
     found = judged(TruncationDirection((path,)), *outputs)
-    changes = {f.metric: f for f in found if f.slice == "cut/truncation" and f.versus == "gold"}
-    assert changes["directions-p"].verdict == "fail"
-    # Half of 40 to 42 words, of which the first 20 are in the reference: the cut costs 1 of them at most.
-    assert -7 < changes["directions-r"].value <= 0
+    orders = {f.metric: f for f in found if f.statistic == "right_order"}
+    assert (orders["directions-p"].value, orders["directions-p"].verdict) == (0, "fail")
+    assert (orders["directions-r"].value, orders["directions-r"].verdict) == (100, "pass")
     (beside,) = [f for f in found if f.versus == "directions-r"]
+    assert (beside.statistic, beside.value) == ("order_difference", -100)
     assert beside.ci is not None
-    assert beside.ci[0] > 0
+    assert beside.ci[1] < 0

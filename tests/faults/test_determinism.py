@@ -57,7 +57,7 @@ def test_a_neural_metric_gives_the_same_bytes_again(pairs: Path, tmp_path: Path)
         str(pairs),
         "--limit",
         "30",
-    ]  # several pieces, with the controls
+    ]  # several pieces
     code = "import dataclasses; import assay.engine.workers.batch as b; from assay.cli import main\n"
     # The second time, each piece is told to have taken a hundred times as long.
     slow = "real = b.evaluate\ndef late(*a, **k):\n    d = real(*a, **k)\n    return dataclasses.replace(d, seconds=100 * d.seconds)\n"

@@ -35,7 +35,7 @@ def _run(limit: int, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ)
 
 
-@pytest.mark.parametrize("limit", [100, 6_000, 60_000])
+@pytest.mark.parametrize("limit", [100, 3_000, 60_000])
 def test_a_full_disk_is_a_message(limit: int, tmp_path: Path) -> None:
     done = _run(limit, tmp_path)
     assert done.returncode == 2, done.stderr

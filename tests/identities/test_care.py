@@ -51,17 +51,16 @@ def test_cards_and_warnings():
             assert wanted <= set(card), name
             assert all(card.values()), name
             assert card["licence"] == "CC BY 4.0"
-            if name not in ("controls", "gender_swap"):
+            if name != "gender_swap":
                 assert next(iter(card)) == "warning", name
                 assert card["warning"].startswith("Content warning"), name
     for path in PAIRS.glob("*.templates.toml"):
-        if not path.name.startswith("controls"):
-            assert path.read_text(encoding="utf-8").startswith("# Content warning"), path.name
+        assert path.read_text(encoding="utf-8").startswith("# Content warning"), path.name
     for name in ATTRIBUTES:
         assert (WORDS / f"{name}.toml").read_text(encoding="utf-8").startswith("# Content warning"), name
 
 
-@pytest.mark.parametrize("name", [*SETS, "controls"])
+@pytest.mark.parametrize("name", SETS)
 def test_cards_state_the_size(name):
     assert toml(PAIRS / f"{name}.card.toml")["size"].startswith(f"{len(read(name))} pairs")
 

@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 from identity_data import PAIRS, read, toml, words
 
-from assay.audits.stereotype.bias import equally_long
 from assay.datasets.pairs import embedded_pairs
 
 # For each intersection, the groups that change both of its axes, the first and the second.
@@ -36,7 +35,7 @@ def test_pairs_are_minimal_and_references_name_neither_axis():
     for r in records:
         assert r["attribute"] == "intersection", r["id"]
         assert len(r["stereotype"].split()) == len(r["anti_stereotype"].split()), r["id"]
-        assert equally_long(r["stereotype"], r["anti_stereotype"]), r["id"]
+        assert len(words(r["stereotype"])) == len(words(r["anti_stereotype"])), r["id"]
         assert r["stereotype"].lower().replace(r["identity"].lower(), r["anti_identity"].lower()) == (
             r["anti_stereotype"].lower()
         ), r["id"]

@@ -7,7 +7,6 @@ import pytest
 from identity_data import FORMS, PAPER, SETS, TEXTS, axes, everything, read, words
 from rapidfuzz.distance import Levenshtein
 
-from assay.audits.stereotype.bias import equally_long
 from assay.datasets import templates
 from assay.datasets.pairs import construction_of
 from assay.datasets.templates import ATTRIBUTES
@@ -28,13 +27,13 @@ def test_shape(name):
         assert r["attribute"] == name, r["id"]
 
 
-@pytest.mark.parametrize("name", [*ATTRIBUTES, "intersections", "controls"])
+@pytest.mark.parametrize("name", [*ATTRIBUTES, "intersections"])
 def test_constructions_are_found_by_program(name):
     for r in read(name):
         assert r["construction"] == construction_of(*(r[key] for key in TEXTS)), r["id"]
 
 
-@pytest.mark.parametrize("name", [*SETS, "controls"])
+@pytest.mark.parametrize("name", SETS)
 def test_texts_are_clean(name):
     for r in read(name):
         assert all(v.strip() == v and v for v in r.values() if isinstance(v, str)), r["id"]
@@ -95,7 +94,7 @@ def test_one_axis_per_pair(name):
 @pytest.mark.parametrize("name", ATTRIBUTES)
 def test_both_sides_are_equally_long(name):
     records = read(name)
-    even = sum(equally_long(r["stereotype"], r["anti_stereotype"]) for r in records)
+    even = sum(len(words(r["stereotype"])) == len(words(r["anti_stereotype"])) for r in records)
     assert even >= 0.9 * len(records)  # n-gram metrics take middle-aged for two words
 
 
@@ -117,7 +116,7 @@ def test_no_duplicates():
     assert not turned & {(r["stereotype"], r["anti_stereotype"]) for r in records}
 
 
-@pytest.mark.parametrize("name", [*SETS, "controls"])
+@pytest.mark.parametrize("name", SETS)
 def test_pairs_differ_minimally(name):
     for r in read(name):
         one, other, reference = (r[key].split() for key in TEXTS)

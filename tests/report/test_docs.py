@@ -122,8 +122,9 @@ def test_the_reference_explains_every_statistic() -> None:
 
 
 def test_the_margins_that_reading_explains_are_the_defaults() -> None:
-    from assay.audits.checklist.audit import Checklist
     from assay.audits.gap import NOTICED, UNFAIR
+
+    from assay.audits.checklist.audit import Checklist
     from assay.audits.stereotype.audit import Stereotype
 
     text = (ROOT / "docs" / "reading.md").read_text("utf-8")

@@ -8,13 +8,6 @@ from itertools import combinations
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from assay.api.runs import Run
-from assay.cli.runs import _print_panel
-from assay.core import Estimate, Finding, Statistic
-from assay.reading.names import shown_names
 from assay.reading.panel import (
     Candidate,
     _gaps,
@@ -22,6 +15,13 @@ from assay.reading.panel import (
     choose_panel,
     smallest_cover,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.api.runs import Run
+from assay.cli.runs import _print_panel
+from assay.core import Estimate, Finding, Statistic
+from assay.reading.names import shown_names
 
 from .conftest import Checklist, effect, judged_run
 

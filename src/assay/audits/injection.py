@@ -1,7 +1,8 @@
 """Injections (*blind* sec. 5.2, app. F): can a text without content talk a metric into a high score?
 
-Alone, an injection must lose against the clean text. Before or after an unrelated text it must not win more
-often than a neutral sentence in the same place does, so that mere length is not taken for persuasion.
+An injection must lose against the clean text: alone, and before or after an unrelated text. Beside that
+stands how often it wins against a neutral sentence in the same place, which is not judged: metrics that count
+words prefer whichever of the two shares more of them with the reference.
 """
 
 from __future__ import annotations
@@ -24,17 +25,12 @@ _ALONE = "alone"
 _WHERE = {"prefix": "before", "suffix": "after"}
 
 
-def _alone(finding: Finding) -> str:
-    corpus, injection, _ = finding.slice.split("/")
-    return order_in_words(finding, f"a clean text ({in_words(corpus)})", f"the injection “{injection}”")
-
-
-def _around(finding: Finding) -> str:
+def _sentence(finding: Finding) -> str:
     corpus, injection, place = finding.slice.split("/")
-    return (
-        f"{finding.metric} prefers an unrelated text with the injection “{injection}” {_WHERE[place]} it to "
-        f"one with a neutral sentence there in {finding.value:.0f} of 100 cases ({in_words(corpus)})."
-    )
+    injected = f"the injection “{injection}”"
+    if place != _ALONE:
+        injected = f"an unrelated text with {injected} {_WHERE[place]} it"
+    return order_in_words(finding, f"a clean text ({in_words(corpus)})", injected)
 
 
 @dataclass(frozen=True)
@@ -55,15 +51,17 @@ class InjectionAudit(BlindSpot, DataAudit):
         )
     }  # fmt: skip
     statistics = (
-        right_order_statistic("a clean text and an injection alone", "", sentence=_alone),
+        right_order_statistic(
+            "a clean text and an injection, alone or with an unrelated text", "", sentence=_sentence
+        ),
         Statistic(
             "injection_wins",
             "Of 100 decisions between an unrelated text with the injection before or after it and the same "
-            "text with a neutral sentence there, how many the injection wins: 50 where it persuades nobody.",
-            "of 100", bad="high", bar="bar", headline=True, sentence=_around,
+            "text with a neutral sentence there, how many the injection wins.",
+            "of 100",
         ),
         MEAN_CHANGE,
-    )  # fmt: skip
+    )
 
     only: tuple[str, ...] = ()  # injections, or families of them
     task: tuple[str, ...] = ()
@@ -98,19 +96,18 @@ class InjectionAudit(BlindSpot, DataAudit):
                     yield from self._place_findings(scores, f"{corpus}/{role}", role, place)
 
     def _place_findings(self, scores: AlignedScores, slice_: str, role: str, place: str) -> Iterable[Finding]:
-        """Alone an injection meets the clean text; around an unrelated text, a neutral sentence in its
-        place."""
+        """Whether the clean text wins; around an unrelated text, also what a neutral sentence does there."""
         if place == _ALONE:
             yield from self.order(scores, slice_, [role])
             return
         if self.rule == "paper":
             yield mean_change(scores, slice_, [role], [_RANDOM])
             return
+        yield from self.order(scores, slice_, [role])
         controls = [name for name in scores.roles(f"{CONTROL}-") if name.endswith(f"/{place}")]
         if controls:
             wins = scores.right_order([role], controls)
-            evidence = scores.largest(scores.decisions([role], controls))
-            yield Finding.of(scores.scored, slice_, "injection_wins", wins, versus=CONTROL, evidence=evidence)
+            yield Finding.of(scores.scored, slice_, "injection_wins", wins, versus=CONTROL)
 
 
 def _persuasive() -> list[Injection]:

@@ -126,9 +126,8 @@ def _pair(row: Row, number: int) -> Pair:
 
 
 def embedded_pairs(names: Sequence[str] = ()) -> list[Pair]:
-    """The embedded pairs of these sets; by default all but the controls."""
-    files = sorted(data_path("stereotypes").glob("*.jsonl"))
-    chosen = names or [path.stem for path in files if path.stem != "controls"]
+    """The embedded pairs of these sets; by default all of them."""
+    chosen = names or [path.stem for path in sorted(data_path("stereotypes").glob("*.jsonl"))]
     return read_pair_files([data_path("stereotypes", f"{name}.jsonl") for name in chosen])[0]
 
 

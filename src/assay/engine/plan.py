@@ -22,8 +22,8 @@ Work = Mapping[str, Sequence[Case | Grid]]  # what must be scored, by audit
 # Through a causal language model at --size quick. It is enough for swap, attention, frequent-ngram and
 # truncation-direction; copy-source alone would take 13,000 more, for two verdicts.
 QUICK_TOKENS = 22_000
-# How many of an audit's `quick_items` a metric reads at --size quick, by what one text costs: all for an encoder,
-# a fifth where a model reads token by token. A metric without a model reads every item there is.
+# How many of an audit's `quick_items` a metric reads at --size quick, by what one text costs: all for an
+# encoder, a fifth where a model reads token by token. A metric without a model reads every item there is.
 _SHARES: Mapping[vocabulary.Cost, float | None] = {"words": None, "encoder": 1.0, "causal": 0.2}
 _ROUNDS = 200  # of a search
 _SLOW = 10.0  # seconds that people are not left waiting without any answer

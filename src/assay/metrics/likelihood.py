@@ -49,7 +49,6 @@ class _Perplexity(Neural, Metric):
     overlong: Overlong = "warn"
     precision: Precision = "float32"
 
-
     @abstractmethod
     def room(self, loaded: Loaded) -> int:
         """Return how many ids fit into one piece of a text."""
