@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import hashlib
 import inspect
@@ -9,10 +10,13 @@ import json
 import sys
 import sysconfig
 from collections.abc import Mapping
+from contextlib import suppress
 from modulefinder import ModuleFinder
 from pathlib import Path, PurePath
 from random import Random
 from typing import Any, ClassVar
+
+_LONGEST_PATH = 300  # characters of a text that may be the name of a file
 
 
 def digest(*parts: str) -> str:
@@ -40,7 +44,7 @@ def source_digest(thing: object) -> str | None:
 
 
 def files_digest(path: Path) -> str | None:
-    """SHA-256 of a Python file and of the user's own modules it imports, directly or not.
+    """SHA-256 of a Python file, of the user's modules it imports, directly or not, and of files they name.
 
     None where a file cannot be read, or where only running it would show what it imports.
     """
@@ -51,12 +55,32 @@ def files_digest(path: Path) -> str | None:
     try:
         finder.run_script(str(path))
         files = {getattr(module, "__file__", None) for module in finder.modules.values()}
-        codes = [Path(file).read_bytes() for file in sorted(filter(None, files))]
+        paths = [Path(file) for file in sorted(filter(None, files))]
+        codes = [path.read_bytes() for path in paths]
+        named = [named_digest(name, path.parent) for path in paths for name in _texts_in(path)]
     except (OSError, ValueError, SyntaxError, ImportError, RecursionError, AttributeError):
         return None  # the last is ModuleFinder's for a folder of modules without __init__.py
     if any(word in code for code in codes for word in (b"import_module", b"__import__")):
         return None
-    return hashlib.sha256(b"".join(hashlib.sha256(code).digest() for code in codes)).hexdigest()
+    parts = [hashlib.sha256(code).hexdigest() for code in codes]
+    return hashlib.sha256("".join([*parts, *filter(None, named)]).encode()).hexdigest()
+
+
+def _texts_in(path: Path) -> list[str]:
+    """The short texts in a file's code, any of which may name a file that it reads."""
+    constants = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Constant))
+    texts = {node.value for node in constants if isinstance(node.value, str)}
+    return sorted(text for text in texts if 0 < len(text) <= _LONGEST_PATH and "\0" not in text)
+
+
+def named_digest(name: str, *folders: Path) -> str:
+    """SHA-256 of what a text names in these folders or the working folder; empty where that is no file."""
+    digests = []
+    for path in dict.fromkeys(folder / name for folder in (*folders, Path())):
+        with suppress(OSError):  # most texts are no path at all
+            if path.is_file() and path.suffix != ".py":
+                digests.append(hashlib.sha256(path.read_bytes()).hexdigest())
+    return "".join(digests)
 
 
 class Recipe:
@@ -78,6 +102,8 @@ class Recipe:
         """The fields as text, tables as digests."""
         pins = self.pins()
         shown = {f.name: _field_text(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        if self.origin:  # what a user's class does with a field is its own affair: it may be a file's name
+            pins = {**{key: mark for key, text in shown.items() if (mark := _named(text))}, **pins}
         return {key: f"{text}@{pins[key]}" if key in pins else text for key, text in shown.items()}
 
     @property
@@ -91,6 +117,10 @@ class Recipe:
         """Workers receive the recipe, not the model held in cached properties."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
         return _rebuild, (type(self), values)
+
+
+def _named(text: str) -> str:
+    return named_digest(text) if 0 < len(text) <= _LONGEST_PATH and "\0" not in text else ""
 
 
 def _rebuild(kind: type[Any], values: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ from assay.metrics.static import (
     VectorExtrema,
     WordMovers,
 )
-from assay.models.vectors import embeddings
+from assay.models.vectors import _embeddings, embeddings
 
 VECTORS = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "far": (3, 4), "near": (1, 1), "low": (0.5, -2)}
 
@@ -165,7 +165,7 @@ def test_published_formats_score_as_the_folder_does(model, tmp_path, monkeypatch
         found = metric(model=str(tmp_path / name))
         assert found.score([sample]).values[0] == pytest.approx(expected, abs=1e-6)
         assert found.signature != metric(model=model).signature
-    embeddings.cache_clear()
+    _embeddings.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def tests() -> Iterator[Row]:
     elsewhere = "test_install.py", "test_pythons.py"  # make install-test and make soak have these
     files = [
         file for folder in folders for file in sorted(folder.glob("test_*.py")) if file.name not in elsewhere
-    ]
+    ] + [ROOT / "tests" / "checkpoints" / "test_changed_inputs.py"]
     with tempfile.TemporaryDirectory() as scratch:
         results = Path(scratch, "results.xml")
         options = ["-q", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", f"--junitxml={results}"]

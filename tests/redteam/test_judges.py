@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import socket
 import time
+import tracemalloc
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -222,3 +225,81 @@ def test_a_judge_is_still_a_judge() -> None:
     with serving(answer) as address:
         judge = Judge(endpoint=address, model="x", answer="text")
         assert list(judge.score([Sample("text")]).values) == [0.75]
+
+
+def _packed(layers: int, encoding: str) -> Callable[[socket.socket, str], None]:
+    """Answers a gigabyte of blanks in a few kilobytes; with two layers each as small as the other is large."""
+    body = (
+        gzip.compress(bytes(4_000_001))
+        if layers == 1
+        else gzip.compress(gzip.compress(bytes(4_000_001)) * 900)
+    )
+    head = f"HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+
+    def answer(connection: socket.socket, request: str) -> None:
+        assert "accept-encoding: identity" in request.lower()
+        connection.sendall(head + body)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("layers", "encoding", "problem"),
+    [
+        (1, "gzip", "more than 4,000,000 bytes"),
+        (2, "gzip, gzip", "packed as 'gzip, gzip'"),
+        (1, "br", "packed as 'br'"),
+        (1, "zstd", "packed as 'zstd'"),
+    ],
+)
+def test_a_packed_answer_is_unpacked_no_further_than_its_limit(
+    layers: int, encoding: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_JUDGE_TIMEOUT", "30")  # what ends it is the size
+    tracemalloc.start()
+    try:
+        with serving(_packed(layers, encoding)) as address, pytest.raises(MetricError, match=problem):
+            Judge(endpoint=address, model="x", answer="text").score([Sample("text")])
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_server_that_packs_its_answer_all_the_same_is_understood() -> None:
+    body = gzip.compress(json.dumps({"choices": [{"message": {"content": "4"}}]}).encode())
+    head = f"HTTP/1.1 200 OK\r\ncontent-encoding: GZIP\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    with serving(lambda connection, request: connection.sendall(head + body)) as address:
+        judge = Judge(endpoint=address, model="x", answer="text")
+        assert list(judge.score([Sample("text")]).values) == [0.75]
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "its first ten characters": lambda key: key[:10],
+    "its last ten characters": lambda key: key[-10:],
+    "in capitals": str.upper,
+    "reversed": lambda key: key[::-1],
+    "in base 64": lambda key: b64encode(key.encode()).decode(),
+    "in base 64 behind a word": lambda key: b64encode(f"Bearer {key}".encode()).decode(),
+    "in base 64 for addresses": lambda key: urlsafe_b64encode(f"key={key}".encode()).decode(),
+    "in base 16": lambda key: key.encode().hex(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("key", [SECRET, "sk-proj-aB3/x+Z9q_0123456789abcdefXYZ"])
+def test_a_key_is_masked_in_whatever_form_it_comes_back(form: str, key: str) -> None:
+    """Of base 64, up to four letters at either end belong to what stands beside the key."""
+    shown = FORMS[form](key)
+    text = server.masked(f"no grade {shown} é İ and so on", key)
+    assert text.startswith("no grade ")
+    assert text.endswith("é İ and so on")
+    assert "***" in text
+    inner = shown[12:-4] if "64" in form else shown
+    small = text.lower()
+    assert not any(inner[at : at + 10].lower() in small for at in range(len(inner) - 9))
+    assert len(text) <= len("no grade  é İ and so on") + 3 + (16 if "64" in form else 0)
+
+
+def test_a_short_key_masks_no_words() -> None:
+    assert server.masked("The text is empty, EMPTY or ytpme.", "EMPTY") == "The text is empty, *** or ytpme."

@@ -64,8 +64,11 @@ def health() -> list[dict[str, str]]:
         verdict, detail = "absent", f"fetched when first used ({carrier.megabytes} MB)"
         if present(carrier.name):
             try:
-                check_folder(carrier.home)
-                verdict, detail = "ok", f"files as fetched, wheel sha256 {carrier.packages[0][1]}"
+                check_folder(carrier.home, carrier.files)
+                verdict, detail = (
+                    "ok",
+                    f"{len(carrier.files)} files as pinned; {carrier.origin}, {carrier.licence}",
+                )
             except WeightsError as error:
                 verdict, detail = "wrong", str(error)
         checks.append((f"weights {carrier.name}", verdict, detail))

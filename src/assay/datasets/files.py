@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,10 @@ _READABLE = (*SUFFIXES, ".json", ".gz")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _BATCH = 10_000  # rows of a Parquet file in memory at once
 _SNIFFED = 1000  # rows by which the separator of a table is chosen
+_MOST_COLUMNS = 10_000  # a wider table is a matrix or an attack; every message and check walks over the names
+# Texts pack to a tenth or a thirtieth, equal ones to a hundredth, and gzip packs zeros to a thousandth. What
+# unpacks to no more than the free amount may be of any kind: it takes at most half a GB as objects.
+_PACKED, _FREE = 100, 10_000_000
 _MQM = {"rater", "category", "severity"}  # the columns of a table of translation errors
 Values = tuple[Mapping[str, Any], int, int | None]  # a record, its line, and the line of a table's header
 
@@ -74,16 +78,34 @@ def read_text(path: Path) -> str:
 def _unpacked(path: Path) -> bytes:
     try:
         with gzip.open(path) as handle:
-            raw = handle.read(MAX_UNPACKED + 1)
+            raw = handle.read(_most_bytes(path) + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"cannot read {path}: {error}; is it a whole gzip file?") from error
     _check_size(path, len(raw))
     return raw
 
 
+def _most_bytes(path: Path) -> int:
+    """What a packed file may unpack to."""
+    return min(MAX_UNPACKED, max(_FREE, _PACKED * path.stat().st_size))
+
+
 def _check_size(path: Path, size: int) -> None:
-    if size > MAX_UNPACKED:
-        raise DataError(f"{path} unpacks to more than {MAX_UNPACKED:,} bytes; give a smaller file")
+    if size > (most := _most_bytes(path)):
+        plain = "save it as JSON Lines" if path.suffix == ".parquet" else "unpack it and give the plain file"
+        advice = "give a smaller file" if most == MAX_UNPACKED else f"few texts pack so well: {plain}"
+        raise DataError(f"{path} unpacks to more than {most:,} bytes; {advice}")
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse a name that is there more than once, and more columns than a table of texts has."""
+    if len(names) > _MOST_COLUMNS:
+        raise ValueError(f"{len(names):,} columns, more than {_MOST_COLUMNS:,}; give those that are read")
+    seen: set[str] = set()
+    for name in names:
+        if name and name in seen:
+            raise ValueError(f"column {name!r} is there more than once; rename one of them")
+        seen.add(name)
 
 
 def text_lines(path: Path) -> list[str]:
@@ -93,11 +115,11 @@ def text_lines(path: Path) -> list[str]:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; a duplicate key is an error, where Python would silently keep the last value."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"duplicate key {twice!r} in one object")
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"duplicate key {key!r} in one object")
+        values[key] = value
     return values
 
 
@@ -151,7 +173,15 @@ def _json_lines(path: Path) -> Iterator[Values]:
             ) from error
         if not isinstance(values, dict):
             raise DataError(f'{path}, line {number}: a record must be an object like {{"id": ...}}')
+        check_width(values, f"{path}, line {number}")
         yield values, number, None
+
+
+def check_width(record: Collection[str], place: str) -> None:
+    """Refuse a record of more columns than a table of texts has."""
+    if len(record) > _MOST_COLUMNS:
+        problem = f"a record of {len(record):,} columns, more than {_MOST_COLUMNS:,}"
+        raise DataError(f"{place}: {problem}; give those that are read")
 
 
 def _table(path: Path) -> Iterator[Values]:
@@ -176,9 +206,10 @@ def _table(path: Path) -> Iterator[Values]:
                 yield dict(zip(columns, map(_cell, cells), strict=True)), start, header
                 continue
             columns, header = cells, start
-            for name in (name for name in cells if name and cells.count(name) > 1):
-                problem = f"column {name!r} is there more than once; rename one of them"
-                raise DataError(f"{path}, line {start}: {problem}")
+            try:
+                _check_names(columns)
+            except ValueError as error:
+                raise DataError(f"{path}, line {start}: {error}") from error
     except csv.Error as error:
         raise DataError(f"{path}, line {table.line_num}: not a table ({error})") from error
 
@@ -236,18 +267,18 @@ def _parquet(path: Path) -> Iterator[Values]:
 
 
 def open_parquet(path: Path) -> pq.ParquetFile:
-    """A Parquet file, unless it unpacks to more than `MAX_UNPACKED` bytes; looked at by column and group."""
+    """A Parquet file, unless it unpacks to more than it may; looked at by column and group."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file, packed = pq.ParquetFile(path), _packed(path)
+    file, packed, most = pq.ParquetFile(path), _packed(path), _most_bytes(path)
     _check_pages(path, file)
     size = 0
     for number in range(file.num_row_groups):
         group = file.metadata.row_group(number)
         for chunk in (group.column(leaf) for leaf in range(group.num_columns)):
             largest = chunk.total_uncompressed_size * chunk.num_values
-            if chunk.physical_type == "BYTE_ARRAY" and largest > MAX_UNPACKED:
+            if chunk.physical_type == "BYTE_ARRAY" and largest > most:
                 size += _text_bytes(packed.read_row_group(number, [chunk.path_in_schema], use_threads=False))
                 _check_size(path, size)
     pa.default_memory_pool().release_unused()
@@ -268,10 +299,23 @@ def read_parquet(path: Path, columns: Sequence[str]) -> pa.Table:
 
 
 def _check_pages(path: Path, file: pq.ParquetFile) -> None:
-    """Refuse a file whose pages are too large by its footer."""
+    """Refuse a file whose pages are too large by its footer, or whose columns are too many or of one name."""
+    _check_fields(path, list(file.schema_arrow))
     groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     _check_size(path, sum(max(chunk.total_uncompressed_size, 8 * chunk.num_values) for chunk in chunks))
+
+
+def _check_fields(path: Path, fields: Sequence[pa.Field]) -> None:
+    """Check the names of columns, and of the parts of a column."""
+    try:
+        _check_names([field.name for field in fields])
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
+    for field in fields:
+        parts = [field.type.field(number) for number in range(field.type.num_fields)]
+        if parts:
+            _check_fields(path, parts)
 
 
 def _packed(path: Path) -> pq.ParquetFile:

@@ -15,7 +15,7 @@ from typing import Any
 
 from assay.core import Image
 from assay.datasets.columns import ALIASES, FIELDS, Columns, DataFile, table_of
-from assay.datasets.files import file_values, read_json
+from assay.datasets.files import check_width, file_values, read_json
 from assay.errors import DataError, nearest
 from assay.models.weights import file_digest
 
@@ -284,4 +284,6 @@ def entries(value: object, path: Path, *, under: str | None = None) -> list[Row]
         raise DataError(f"{path}: a list of objects is expected")
     if not listed:
         raise DataError(f"{path} holds no entries")
+    for number, member in enumerate(listed, start=1):
+        check_width(member, f"{path}, entry {number}")
     return [Row(member, path, number, unit="entry") for number, member in enumerate(listed, start=1)]

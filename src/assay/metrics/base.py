@@ -15,7 +15,7 @@ from assay.errors import MetricError
 from assay.metrics.common import metric
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models import adapters, weights
-from assay.models.torch import Loaded, Overlong, Precision, load
+from assay.models.torch import Loaded, Overlong, Precision, load, model_pins
 
 _SIZE = re.compile(r"[-_]\d+(\.\d+)?[MB]$")  # m2m100_418M: the size at the end of a model's name
 Cut = Literal["warn", "error"]  # what happens to a text that is too long: cut and counted, or refused
@@ -71,7 +71,8 @@ class Neural:
     tokenizer: str | None = None
 
     def pins(self) -> Mapping[str, str]:
-        digests = {name: weights.pin(getattr(self, name)) for name in type(self).weights}
+        digests = {name: weights.pin(getattr(self, name)) for name in type(self).weights if name != "model"}
+        digests |= model_pins(self.model, self.base, self.tokenizer)
         return {**digests, "adapter": adapters.folder_digest(self.adapter)} if self.adapter else digests
 
     @property

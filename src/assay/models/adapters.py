@@ -20,7 +20,7 @@ import numpy as np
 from assay.errors import WeightsError
 from assay.models.lazy import torch
 from assay.models.loading import read_tensors, write_tensors
-from assay.models.weights import file_digest
+from assay.models.weights import stamped_digest
 
 NAME = "debiasing_adapter"
 TENSORS, CARD = "adapter.safetensors", "card.json"
@@ -189,4 +189,4 @@ def folder_digest(folder: str) -> str:
         raise WeightsError(
             f"no *.safetensors in {folder}; give an adapter's folder, as assay debias writes it"
         )
-    return "sha256:" + ",".join(file_digest(path) for path in files)
+    return "sha256:" + ",".join(stamped_digest(path) for path in files)

@@ -28,6 +28,7 @@ from assay.models import weights
 from assay.models.lazy import torch
 from assay.models.loading import FORMATS, read_model, read_settings, read_tensors, weight_files
 from assay.models.memory import BoundedCache
+from assay.models.sizes import check_numbers
 from assay.models.torch import (
     COUNTER,
     IdsAndCuts,
@@ -208,7 +209,7 @@ def attention_blocks(name: str, texts: Sequence[str], *, block: int = 20, length
 def _attention_blocks(name: str, texts: Sequence[str], block: int, length: int) -> Floats:
     folder = weights.resolve(name)
     home = device()
-    tokenizer, model = load_tokenizer(folder), _eager(folder, home)
+    tokenizer, model = load_tokenizer(folder), _eager(folder, home, weights.pin(name))
     size = length // block
     shares = np.full((len(texts), size, size + 1), np.nan)
     with torch.inference_mode():
@@ -235,7 +236,7 @@ def in_blocks(attention: Floats, block: int, size: int) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def _eager(folder: Path, place: str) -> Any:
+def _eager(folder: Path, place: str, content: str) -> Any:
     """Load the model with attention that can be read; the fused kernels of the shared copy drop it."""
     model = read_model("AutoModel", folder, "float32", ("pooler",), attn_implementation="eager")
     return model.eval().to(place)
@@ -300,9 +301,13 @@ def pool_states(states: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.T
     return states[list(range(len(states))), places]
 
 
-@cache
 def own_pooling(folder: Path, place: str) -> Pooling:
     """Read a model's own pooling; its linear layers are put on the device `place`."""
+    return _own_pooling(folder, place, weights.folder_digest(folder))
+
+
+@cache
+def _own_pooling(folder: Path, place: str, content: str) -> Pooling:
     file = folder / "modules.json"
     if not file.is_file():
         return Pooling()
@@ -339,6 +344,7 @@ def _dense(folder: Path) -> Any:
     if name not in ("Tanh", "Identity", "GELU", "ReLU", "Sigmoid"):
         raise WeightsError(f"{folder}/config.json has the activation {name}, which is not supported")
     sizes = int(settings["in_features"]), int(settings["out_features"])
+    check_numbers(sizes[0] * sizes[1], folder, weight_files(folder))
     linear = torch.nn.Linear(*sizes, bool(settings.get("bias", True)))
     tensors = {
         key.removeprefix("linear."): tensor

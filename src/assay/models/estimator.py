@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,8 @@ from assay.errors import WeightsError
 from assay.models import weights
 from assay.models.encoder import Pool, pool_states
 from assay.models.lazy import torch, transformers
-from assay.models.loading import SAFE, check_complete, convert_file, folder_of, read_tensors
+from assay.models.loading import SAFE, check_complete, convert_file, folder_of, read_config, read_tensors
+from assay.models.sizes import check_model
 from assay.models.torch import Loaded, Overlong, content_ids, forward_rows, framing, load_tokenizer, within
 from assay.recipe import digest
 
@@ -91,9 +92,13 @@ def _normed(state: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return (state - mean) / torch.sqrt(variance + 1e-12)
 
 
-@lru_cache(maxsize=2)
 def load_estimator(name: str, place: str) -> Estimator:
     """Load the checkpoint of that name or folder onto a device."""
+    return _load_estimator(name, place, checkpoint_digest(name))
+
+
+@lru_cache(maxsize=2)
+def _load_estimator(name: str, place: str, content: str) -> Estimator:
     folder = folder_of(weights.resolve(name))
     settings = _settings(folder)
     kind = str(settings.get("class_identifier", "regression_metric"))
@@ -102,7 +107,7 @@ def load_estimator(name: str, place: str) -> Estimator:
     settings = {**_DEFAULTS[kind], **settings}
     file = _original(folder)
     tensors = read_tensors(convert_file(file) if file.suffix in weights.PICKLED else file)
-    encoder = _encoder(folder, settings, tensors, place)
+    encoder = _encoder(folder, settings, tensors, place, file)
     head = _head(tensors, settings).to(place).eval().requires_grad_(False)
     scalars = [key for key in tensors if key.startswith("layerwise_attention.scalar_parameters.")]
     mix = None
@@ -122,7 +127,11 @@ def _settings(folder: Path) -> dict[str, Any]:
 
     for name, parse in (("hparams.yaml", yaml.safe_load), ("hparams.json", json.loads)):
         if (folder / name).is_file():
-            return dict(parse((folder / name).read_text("utf-8")))
+            try:
+                return dict(parse((folder / name).read_text("utf-8")))
+            except (OSError, ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
+                reason = str(error).splitlines()[0]
+                raise WeightsError(f"{folder / name} is damaged ({reason}); fetch it again") from error
     raise WeightsError(f"{folder} has no hparams.yaml; give the folder of a COMET checkpoint")
 
 
@@ -139,16 +148,31 @@ def _original(folder: Path) -> Path:
 def checkpoint_digest(name: str) -> str:
     """Return the digest of a checkpoint's settings and tensors, for signatures."""
     folder = folder_of(weights.resolve(name))
-    settings = digest(json.dumps(_settings(folder), default=str, sort_keys=True))
-    return f"sha256:{weights.stamped_digest(_original(folder))},settings:{settings[:12]}"
+    stated = _settings(folder)
+    settings = digest(json.dumps(stated, default=str, sort_keys=True))
+    encoder = weights.tokenizer_pin(str(_encoder_home(folder, stated)))
+    return f"sha256:{weights.stamped_digest(_original(folder))},settings:{settings[:12]},encoder:{encoder}"
 
 
-def _encoder(folder: Path, settings: dict[str, Any], tensors: dict[str, Any], place: str) -> Loaded:
+def _encoder_home(folder: Path, settings: Mapping[str, Any]) -> Path | str:
+    """Return where the encoder's config and tokenizer lie: beside the checkpoint, else under its name."""
+    beside = folder / "encoder"
+    return beside if (beside / "config.json").is_file() else str(settings.get("pretrained_model", ""))
+
+
+def _encoder(
+    folder: Path, settings: dict[str, Any], tensors: dict[str, Any], place: str, file: Path
+) -> Loaded:
     """Load the encoder: its shape from its own config, its tensors from the checkpoint."""
-    home = folder / "encoder" if (folder / "encoder" / "config.json").is_file() else None
-    home = home or weights.resolve_tokenizer(str(settings.get("pretrained_model", "")))
+    home = weights.resolve_tokenizer(str(_encoder_home(folder, settings)))
+    read_config(home)  # refuses one that is damaged, or describes a model that cannot be
     config = transformers.AutoConfig.from_pretrained(home, **SAFE)
-    body = transformers.AutoModel.from_config(config, trust_remote_code=False)
+
+    def build() -> Any:
+        return transformers.AutoModel.from_config(config, trust_remote_code=False)
+
+    check_model(build, home, [file])
+    body = build()
     prefix = "encoder.model."
     state = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
     missing, _ = body.load_state_dict(state, strict=False)

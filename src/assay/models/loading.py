@@ -3,7 +3,8 @@
 Every tensor of a model comes from a file, or an error lists those that do not. Pickled checkpoints are read
 without running anything in them, with `weights_only=True` of torch: tensors, plain containers and
 argparse.Namespace (in which older trainers kept their settings) are built, and any other class is refused by
-name. What was converted lies as safetensors in the cache under the SHA-256 of the original: it is read once.
+name. What was converted lies as safetensors in the cache, in a folder named by the digest of all it was made
+from: it is made once, and checked whenever it is read.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from assay.core import Image
-from assay.errors import DataError, WeightsError
+from assay.errors import DataError, WeightsError, install
 from assay.models import weights
 from assay.models.lazy import torch, transformers
+from assay.models.sizes import check_model, check_settings
 from assay.recipe import digest
 
 # Of every from_pretrained: nothing is fetched, no code beside a model is run, and nobody is asked whether to.
@@ -43,7 +46,7 @@ def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...],
     from safetensors import SafetensorError
 
     given, folder = folder, plain_folder(folder)  # messages name what the user gave, not its copy
-    if not (folder / "config.json").is_file():
+    if not read_config(folder):
         raise WeightsError(f"{folder} has no config.json; give the folder of a saved model")
     if not weight_files(folder):
         raise WeightsError(
@@ -58,6 +61,7 @@ def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...],
     how: dict[str, Any] = {"use_safetensors": True, "output_loading_info": True, **SAFE}
     try:
         with _silent():
+            check_model(lambda: _unfilled(kind, folder), folder, weight_files(folder))
             model, info = reader.from_pretrained(folder, dtype=getattr(torch, precision), **how, **settings)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
         raise WeightsError(f"{given} cannot be loaded as {kind}: {_reason(error, folder, kind)}") from error
@@ -65,6 +69,13 @@ def read_model(kind: str, folder: Path, precision: str, unused: tuple[str, ...],
         raise WeightsError(f"{folder}: model.safetensors is damaged ({error}); fetch it again") from error
     check_complete(info["missing_keys"], kind, given, unused)
     return quickened(model)
+
+
+def _unfilled(kind: str, folder: Path) -> Any:
+    """Return the model that a config.json describes, without its weights."""
+    reader, config = getattr(transformers, kind), transformers.AutoConfig.from_pretrained(folder, **SAFE)
+    is_auto = hasattr(reader, "from_config")
+    return reader.from_config(config, trust_remote_code=False) if is_auto else reader(config)
 
 
 def quickened(model: Any) -> Any:
@@ -140,7 +151,9 @@ def _reason(error: BaseException, folder: Path, kind: str) -> str:
 def read_config(folder: Path) -> dict[str, Any]:
     """Return what config.json says, empty where there is none."""
     path = folder / "config.json"
-    return dict(read_settings(path, "damaged", dict)) if path.is_file() else {}
+    settings: dict[str, Any] = read_settings(path, "damaged", dict) if path.is_file() else {}
+    check_settings(path, settings)
+    return settings
 
 
 def read_settings(
@@ -149,7 +162,7 @@ def read_settings(
     """Return what a JSON file of a model says; `build` refuses a value of another shape."""
     try:
         return build(json.loads(file.read_text("utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise WeightsError(f"{file} is {problem} ({error}); fetch the model again") from error
 
 
@@ -229,12 +242,33 @@ def plain_folder(folder: Path) -> Path:
         return convert_folder(folder)
     if not quantised or (folder / "config.json").is_file():
         return folder
-    home = weights.cache_folder() / "weights" / f"{folder.parent.name}-{folder.name}-dequantised"
+    if len(quantised) > 1:
+        raise _several_models(folder, quantised)
+    # What lies beside the file may be read with it, and how it is read is up to these packages.
+    mark = digest(weights.folder_digest(folder), *map(_release, ("gguf", "transformers")))
+    home = weights.cache_folder() / "converted" / f"{mark}-dequantised"
     return weights.build_folder(home, lambda scratch: _dequantise(quantised[0], scratch))
+
+
+def _release(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError as error:
+        raise WeightsError(f"a GGUF file needs {package}: {install('neural')}") from error
 
 
 def _dequantise(file: Path, target: Path) -> None:
     """Save a GGUF file as float32: reading GGUF takes half a minute, the copy a third of a second."""
+    try:
+        _save_plain(file, target)
+    except (
+        Exception
+    ) as error:  # its readers raise whatever a damaged number leads to, the tokenizer's a bare one
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:400]
+        raise WeightsError(f"{file} cannot be read as a GGUF model: {reason}; fetch it again") from error
+
+
+def _save_plain(file: Path, target: Path) -> None:
     with redirect_stderr(StringIO()):  # a progress bar of transformers that no setting turns off
         model = transformers.AutoModelForCausalLM.from_pretrained(
             file.parent, gguf_file=file.name, dtype=torch.float32, **SAFE
@@ -248,7 +282,9 @@ def _dequantise(file: Path, target: Path) -> None:
 
 
 def _read_bleurt(folder: Path, precision: str) -> Any:
-    network = _bleurt_network(read_config(folder))
+    settings = read_config(folder)
+    check_model(lambda: _bleurt_network(settings), folder, weight_files(folder))
+    network = _bleurt_network(settings)
     tensors = {key: tensor for file in weight_files(folder) for key, tensor in read_tensors(file).items()}
     for old, new in FORMATS["bleurt"]["renamed"]:
         tensors = {re.sub(f"^{old}", new, key): tensor for key, tensor in tensors.items()}
@@ -285,9 +321,13 @@ def _bleurt_network(settings: dict[str, Any]) -> Any:
     return Network()
 
 
-@cache
 def image_processor(folder: Path) -> Any:
     """Load what crops and scales a model's images, in the version that needs nothing but Pillow."""
+    return _image_processor(folder, weights.folder_digest(folder))
+
+
+@cache
+def _image_processor(folder: Path, content: str) -> Any:
     settings = (folder / "preprocessor_config.json", folder / "processor_config.json")
     if not any(path.is_file() for path in settings):
         raise WeightsError(f"{folder} has no preprocessor_config.json; take the folder of the whole model")
@@ -360,10 +400,12 @@ def weight_files(folder: Path) -> list[Path]:
 
 def convert_file(original: Path) -> Path:
     """Return the safetensors copy of a pickled file, which is made at the first call."""
-    home = weights.cache_folder() / "converted" / f"{weights.stamped_digest(original)}.safetensors"
-    if not home.is_file():
-        write_tensors(read_pickled(original), home)
-    return home
+    home = weights.cache_folder() / "converted" / weights.stamped_digest(original)
+
+    def build(scratch: Path) -> None:
+        write_tensors(read_pickled(original), scratch / "model.safetensors")
+
+    return weights.build_folder(home, build) / "model.safetensors"
 
 
 def convert_folder(folder: Path, file: Path | None = None) -> Path:
@@ -372,10 +414,15 @@ def convert_folder(folder: Path, file: Path | None = None) -> Path:
     A `file` from elsewhere takes the place of the folder's own weights.
     """
     files = [file] if file else pickled_files(folder)
-    beside = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".txt", ".model"))
-    mark = digest(*(f"{path.name}:{weights.stamped_digest(path)}" for path in [*files, *beside]))
-    home = weights.cache_folder() / "converted" / f"{weights.stamped_digest(files[0])[:32]}-{mark[:12]}"
+    mark = digest(*(f"{path.name}:{weights.stamped_digest(path)}" for path in [*files, *_beside(folder)]))
+    home = weights.cache_folder() / "converted" / f"{mark}-folder"
     return weights.build_folder(home, lambda scratch: fill_folder(scratch, folder, files))
+
+
+def _beside(folder: Path) -> list[Path]:
+    """Return the files that lie beside a model's weights: its settings and its tokenizer."""
+    files = (path for path in weights.model_files(folder) if path.parent == folder)
+    return [path for path in files if path.suffix not in (*weights.PICKLED, *_WEIGHTS)]
 
 
 def convert_path(path: Path) -> Path:
@@ -396,9 +443,8 @@ def convert_path(path: Path) -> Path:
 def fill_folder(target: Path, folder: Path, files: Sequence[Path]) -> None:
     """Write the tensors of `files` into `target`, and copy what lies beside them."""
     target.mkdir(parents=True)
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and path.suffix not in (*weights.PICKLED, *_WEIGHTS):
-            shutil.copyfile(path, target / path.name)
+    for path in _beside(folder):
+        shutil.copyfile(path, target / path.name)
     places: dict[str, str] = {}
     for number, path in enumerate(files, start=1):
         name = "model.safetensors" if len(files) == 1 else f"model-{number:05}-of-{len(files):05}.safetensors"

@@ -103,16 +103,16 @@ def load(
     whose tokenizer is read where the folder has none.
     """
     folder = loading.folder_of(weights.resolve(name), base)
-    if adapter:
-        adapters.folder_digest(adapter)  # raises where the folder is not an adapter's
-    return _load(kind, folder, device(), (precision, adapter, unused, layers, tokenizer))
+    # What the files hold now: a model that is changed while this process runs is loaded anew.
+    content = f"{weights.pin(name)} {adapters.folder_digest(adapter) if adapter else ''}"
+    return _load(kind, folder, device(), (precision, adapter, unused, layers, tokenizer), content)
 
 
 _How = tuple[Precision, str | None, tuple[str, ...], int | None, str | None]
 
 
 @lru_cache(maxsize=4)
-def _load(kind: str, folder: Path, place: str, how: _How) -> Loaded:
+def _load(kind: str, folder: Path, place: str, how: _How, content: str) -> Loaded:
     precision, adapter, unused, layers, spare = how
     tokenizer = load_tokenizer(folder, spare)
     model = loading.read_model(kind, folder, precision, unused)
@@ -125,18 +125,20 @@ def _load(kind: str, folder: Path, place: str, how: _How) -> Loaded:
     return Loaded(model.to(place), tokenizer, folder, place, limit, framing(tokenizer), next(_SERIAL))
 
 
-@cache
 def load_tokenizer(folder: Path, spare: str | None = None) -> Any:
     """Load the tokenizer that lies beside the weights; that of a GGUF file lies beside its converted copy.
 
     `spare` names the model whose tokenizer is taken where the folder has none.
     """
-    given, folder = folder, loading.plain_folder(folder)
+    plain = loading.plain_folder(folder)
+    return _load_tokenizer(folder, plain, spare, weights.folder_digest(plain))
+
+
+@cache
+def _load_tokenizer(given: Path, folder: Path, spare: str | None, content: str) -> Any:
     loading.read_config(folder)  # raises where it is damaged; transformers would blame the tokenizer
-    config = folder / "tokenizer_config.json"
-    settings = config.read_text("utf-8") if config.is_file() else ""
-    bytes_only = any(name in settings for name in loading.FORMATS["byte_tokenizers"])
-    if not bytes_only and not any((folder / name).is_file() for name in loading.FORMATS["vocabularies"]):
+    settings = _tokenizer_settings(folder)
+    if not _has_tokenizer(folder):
         if spare is not None:
             return load_tokenizer(weights.resolve_tokenizer(spare))
         raise WeightsError(
@@ -150,6 +152,28 @@ def load_tokenizer(folder: Path, spare: str | None = None) -> Any:
         return kind.from_pretrained(folder, **loading.SAFE)
     except (OSError, ValueError, ImportError, KeyError, AttributeError) as error:
         raise WeightsError(f"the tokenizer in {given} cannot be loaded: {error}") from error
+
+
+def _tokenizer_settings(folder: Path) -> str:
+    config = folder / "tokenizer_config.json"
+    return config.read_text("utf-8") if config.is_file() else ""
+
+
+def _has_tokenizer(folder: Path) -> bool:
+    """Whether a model's folder holds its vocabulary; a tokenizer of bytes needs none."""
+    settings = _tokenizer_settings(folder)
+    bytes_only = any(name in settings for name in loading.FORMATS["byte_tokenizers"])
+    return bytes_only or any((folder / name).is_file() for name in loading.FORMATS["vocabularies"])
+
+
+def model_pins(name: str, base: str | None, tokenizer: str | None) -> dict[str, str]:
+    """Return the digests of a model and of the other models whose config or tokenizer it is read with."""
+    path, digest = weights.resolve(name), weights.pin(name)
+    if base and path.is_file() and not weights.lies_in_model(path):
+        digest = f"{digest},{weights.tokenizer_pin(base)}"
+    if tokenizer and path.is_dir() and not _has_tokenizer(path):
+        return {"model": digest, "tokenizer": weights.tokenizer_pin(tokenizer)}
+    return {"model": digest}
 
 
 def _limit(model: Any, tokenizer: Any) -> int:

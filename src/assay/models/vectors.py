@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.core import Floats
 from assay.errors import WeightsError
-from assay.models.weights import build_folder, cache_folder, resolve, stamped_digest
+from assay.models.weights import build_folder, cache_folder, pin, resolve, stamped_digest
 
 _TEXT = (".txt", ".vec")  # GloVe, fastText
 _FEWEST = 2  # numbers of a vector: a line of text rarely ends in as many
@@ -34,12 +34,16 @@ class Embeddings:
         return np.asarray(self.matrix[rows], dtype=np.float64)
 
 
-@lru_cache(maxsize=4)
 def embeddings(model: str) -> Embeddings:
     """Open named weights, a folder with one .npy and one .parquet (words in column `index`), or a file.
 
     Files are those of GloVe (.txt), fastText (.vec) and word2vec (.bin); they are converted once.
     """
+    return _embeddings(model, pin(model))
+
+
+@lru_cache(maxsize=4)
+def _embeddings(model: str, content: str) -> Embeddings:
     import polars
 
     folder = _plain_folder(resolve(model))

