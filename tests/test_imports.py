@@ -18,17 +18,18 @@ ALLOWED: dict[str, set[str]] = {
     "statistics": set(),
     "language": set(),
     "grouping": set(),
+    "foreign": set(),
     "core": {"language", "recipe", "vocabulary"},
     "models": {"core", "errors", "recipe", "vocabulary"},
     "datasets": {"core", "errors", "models", "recipe", "vocabulary"},
     "metrics": {"core", "datasets", "errors", "models", "recipe", "vocabulary"},
-    "names": {"core", "errors", "datasets", "metrics", "models", "recipe", "vocabulary"},
+    "names": {"core", "errors", "datasets", "foreign", "metrics", "models", "recipe", "vocabulary"},
     "perturbations": {"core", "datasets", "errors", "language", "models", "names", "recipe", "vocabulary"},
     "audits": {
         "core", "datasets", "errors", "grouping", "language", "models", "names", "perturbations", "recipe", "statistics",
         "vocabulary",
     },
-    "engine": {"core", "datasets", "errors", "grouping", "models", "names", "recipe", "statistics", "vocabulary"},
+    "engine": {"core", "datasets", "errors", "foreign", "grouping", "models", "names", "recipe", "statistics", "vocabulary"},
     # Of audits only the arithmetic of decisions.
     "reading": {
         "audits", "core", "datasets", "engine", "errors", "grouping", "models", "statistics", "vocabulary",

@@ -15,7 +15,7 @@ from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample,
 from assay.engine.cache import Integers, ScoreCache, Table
 from assay.engine.session import Session
 from assay.engine.unfold import FAILED, score_sets, unfold
-from assay.engine.workers.batch import Batch, as_numbers, call_metric, quote, rare_collections
+from assay.engine.workers.batch import Batch, apart, as_numbers, call_metric, quote, rare_collections
 from assay.errors import AuditError, MetricError
 
 PUT_ROWS, PUT_SECONDS = 10_000, 2.0
@@ -285,7 +285,9 @@ def _explain(metric: Metric, sample: Sample | None, cache: ScoreCache | None) ->
     if stored is not None:
         return Explanation.read(json.loads(stored))
     try:
-        explanation = call_metric(metric, partial(metric.explain, sample), "while it explained a score")
+        explanation = call_metric(
+            metric, partial(metric.explain, *apart(metric, [sample])), "while it explained a score"
+        )
     except AuditError:
         return None  # a failed explanation must not cost the findings
     if cache and explanation is not None:

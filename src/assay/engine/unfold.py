@@ -18,7 +18,7 @@ from assay.core import Case, Floats, Measure, Metric, Sample, Scored, SetMetric
 from assay.datasets.lexicon import toml_file
 from assay.engine.cache import Table
 from assay.engine.session import Session
-from assay.engine.workers.batch import as_numbers, call_metric
+from assay.engine.workers.batch import apart, as_numbers, call_metric
 from assay.errors import MetricError
 
 RESAMPLES = 1000
@@ -99,7 +99,7 @@ def score_sets(measure: Measure, metric: SetMetric, cases: Sequence[Case], sessi
                 if _is_complete(metric, samples):
                     where = f"on the {len(samples)} samples of {slice_}, {role}"
                     try:
-                        call = partial(_score_set, metric, samples)
+                        call = partial(_score_set, metric, apart(metric, samples))
                         scores = call_metric(metric, call, where, session.engine.timeout)
                         values[role][index], resamples[role][index] = scores
                     except MetricError as error:

@@ -172,8 +172,8 @@ def present(name: str) -> bool:
 def build_folder(home: Path, build: Callable[[Path], None], digests: Mapping[str, str] | None = None) -> Path:
     """Return a folder of the cache; where there is none yet, `build` fills a scratch folder that becomes it.
 
-    The folder appears whole or not at all; if another process is first, its folder stays. Once per process and
-    whenever one has changed, its files are checked against `digests`, or else against the list that was
+    The folder appears whole or not at all; if another process is first, its folder stays. Once per process
+    and whenever one has changed, its files are checked against `digests`, or else against the list that was
     made with them. A folder without its list is made again: nothing says any more what it should hold.
     """
     if not home.is_dir() or not (digests or (home / _DIGESTS).is_file()):
@@ -350,7 +350,7 @@ def _digest_at(path: Path, *stamp: int) -> str:
 
 
 def _check_blob(blob: Path, digest: str) -> None:
-    """Refuse a file of the hub's cache that is not what it is named by: SHA-256, or Git's SHA-1 if it is small."""
+    """Refuse a file of the hub's cache that is not what it is named by: SHA-256, or Git's SHA-1."""
     if re.fullmatch("[0-9a-f]{40}", blob.name):
         content = blob.read_bytes()
         digest = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

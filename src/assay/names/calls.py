@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 from assay.core import Sample
 from assay.datasets.lexicon import toml_file
 from assay.errors import AuditError, SpecError, suggest
+from assay.foreign import described
 from assay.names.answers import Choice, Shape, column, is_number, number, settled
 from assay.vocabulary import Need
 
@@ -289,9 +290,7 @@ class Caller:
         except AuditError as error:
             return Trial(form, problem=str(error))
         except Exception as error:
-            return Trial(
-                form, problem=f"raised {type(error).__name__}: {str(error)[:200]}".removesuffix(": ")
-            )
+            return Trial(form, problem=f"raised {described(error)[:200]}")
         if not self.stochastic:
             self._check_repeated(first, again)
         return Trial(form, tuple(first))

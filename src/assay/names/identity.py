@@ -21,6 +21,7 @@ from typing import Any
 
 from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError
+from assay.foreign import described
 from assay.recipe import digest
 
 _WORDS: dict[str, Any] = toml_file("names", "wrap")["outside"]
@@ -50,7 +51,7 @@ def declared(thing: Any) -> str:
     except Exception as error:
         raise SpecError(
             f"pure=True keeps scores by the content of {type(thing).__name__}, which cannot be pickled "
-            f"({type(error).__name__}: {error}); wrap a function that calls it"
+            f"({described(error)}); wrap a function that calls it"
         ) from error
 
 

@@ -16,10 +16,16 @@ from typing import Any, NamedTuple
 
 from assay.core import Metric, SetMetric
 from assay.errors import SpecError, suggest
+from assay.foreign import described, unmoved
 from assay.names.wrap import wrap
 from assay.recipe import files_digest, source_digest
 
-_ERRORS = (Exception, SystemExit, BaseExceptionGroup)  # what a user's file may raise while it is loaded
+_ERRORS = (
+    Exception,
+    SystemExit,
+    GeneratorExit,
+    BaseExceptionGroup,
+)  # what a user's file may raise while it is loaded
 _OPTIONS = {
     name for name, option in inspect.signature(wrap).parameters.items() if option.kind is option.KEYWORD_ONLY
 }
@@ -64,9 +70,10 @@ def _made(member: Any, place: Place, code: str | None) -> Any:
         own = {key: value for key, value in given.items() if key not in _OPTIONS}
         given = {key: value for key, value in given.items() if key in _OPTIONS}
         try:
-            member = member(**own)
+            with unmoved():
+                member = member(**own)
         except _ERRORS as error:
-            raise SpecError(f"{place.identifier} cannot be made: {type(error).__name__}: {error}") from error
+            raise SpecError(f"{place.identifier} cannot be made: {described(error)}") from error
     if isinstance(member, str | bytes | int | float | None):
         raise _no_metric(member)
     return wrap(member, **given)
@@ -124,11 +131,11 @@ def _load_file(path: Path, digest: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with redirect_stdout(sys.stderr):
+        with unmoved(), redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except _ERRORS as error:
         del sys.modules[name]
-        raise SpecError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise SpecError(f"{path} cannot be loaded: {described(error)}") from error
     module.__assay_digest__ = files_digest(path)  # type: ignore[attr-defined]
     return module
 
@@ -138,11 +145,11 @@ def _from_module(place: Place) -> tuple[Any, str | None]:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # last: it hides no installed package
     try:
-        with redirect_stdout(sys.stderr):
+        with unmoved(), redirect_stdout(sys.stderr):
             module = importlib.import_module(place.where)
     except _ERRORS as error:
         raise SpecError(
-            f"the module {place.where} cannot be imported: {type(error).__name__}: {error}; install it, "
+            f"the module {place.where} cannot be imported: {described(error)}; install it, "
             "or start from its folder"
         ) from error
     member = _member(module, place)

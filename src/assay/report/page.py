@@ -42,7 +42,6 @@ from assay.reading.verdicts import (
     rows_of,
     worst,
 )
-from assay.recipe import digest
 from assay.report.charts import VERDICT_COLOURS, Panel, panels
 from assay.report.tables import tables
 from assay.vocabulary import Verdict
@@ -79,7 +78,8 @@ def vega() -> str:
         folder.mkdir()
         (folder / "vega.js").write_text(bundle(), "utf-8")
 
-    home = cache_folder() / "vega" / digest(version("vl-convert-python"), names)
+    made_from = hashlib.sha256(f"{version('vl-convert-python')} {names}".encode()).hexdigest()
+    home = cache_folder() / "vega" / made_from
     try:
         script = (build_folder(home, build) / "vega.js").read_text("utf-8")
     except (OSError, WeightsError):  # the cache cannot be written, or was damaged

@@ -15,7 +15,7 @@ from asyncio import CancelledError
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -24,9 +24,10 @@ import numpy as np
 from assay.core import Floats, Metric, Sample, Scores, SetMetric
 from assay.engine.cache import Integers, Table
 from assay.errors import AuditError, MetricError, SpecError, TextError, UnreachableError
+from assay.foreign import described, unmoved
 
 # Whatever a metric raises is its failure; Ctrl-C is none (KeyboardInterrupt, errors.Stopped).
-FAULTS = (Exception, SystemExit, CancelledError, BaseExceptionGroup)
+FAULTS = (Exception, SystemExit, GeneratorExit, CancelledError, BaseExceptionGroup)
 _FINAL = (SpecError, UnreachableError)  # never skipped: the next sample would fail as this one did
 _PARTS = 8  # that a lost piece is cut into, so that few losses show which sample ends its worker
 Answer = TypeVar("Answer")
@@ -123,13 +124,13 @@ def evaluate(
         part = parts.pop()
         chosen = samples[part.start : part.stop]
         try:
-            with _deadline(timeout):
+            with unmoved(), _deadline(timeout):
                 table.fill(np.array(part), *_score(metric, chosen))
         except FAULTS as error:
             if isinstance(error, AuditError) and (not skip or isinstance(error, _FINAL)):
                 raise _name(metric, error, chosen) from error
             problem = MetricError(
-                f"{metric.name} raised {_describe(error)} on {quote(chosen[0])}; "
+                f"{metric.name} raised {described(error)} on {quote(chosen[0])}; "
                 f"mend the metric, or leave such samples out with --on-error skip"
             )
             half = len(part) // 2
@@ -138,7 +139,7 @@ def evaluate(
             elif not skip:
                 raise problem from error
             else:
-                failures.append((indices[part[0]], _describe(error)))
+                failures.append((indices[part[0]], described(error)))
     if problem and not skip:
         raise problem  # each half has scores, the whole has none
     return Batch(indices, table.values, table.notes, failures, time.perf_counter() - began)
@@ -149,21 +150,23 @@ def call_metric(
 ) -> Answer:
     """The answer to a call of the metric; whatever it raises becomes an error that names the metric."""
     try:
-        with _deadline(timeout):
+        with unmoved(), _deadline(timeout):
             return call()
     except AuditError as error:
         raise _name(metric, error) from error
     except FAULTS as error:
         advice = "mend the metric, or leave it out"
-        raise MetricError(f"{metric.name} raised {_describe(error)} {where}; {advice}") from error
+        raise MetricError(f"{metric.name} raised {described(error)} {where}; {advice}") from error
 
 
-def _describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
+def apart(metric: Metric | SetMetric, samples: Sequence[Sample]) -> Sequence[Sample]:
+    """The samples for a metric; a user's gets copies, so that what it does to them reaches no other metric."""
+    is_ours = type(metric).__module__.partition(".")[0] == "assay"
+    return samples if is_ours else [replace(sample) for sample in samples]
 
 
 def _score(metric: Metric, samples: Sequence[Sample]) -> tuple[Floats, dict[str, Integers]]:
-    answer = metric.score(samples)
+    answer = metric.score(apart(metric, samples))
     scores = answer if isinstance(answer, Scores) else Scores(answer)
     for name, counts in scores.notes.items():
         if len(counts) != len(samples):
