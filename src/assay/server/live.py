@@ -119,12 +119,7 @@ class Live:
         if _is_judge(item):
             why = None if score is not None else "the judge's answer names no grade"
             return row | {"why": why, "budget": f"{self.calls} of {JUDGE_CALLS} calls left"}
-<<<<<<< HEAD
         return row | {"lost": [value for value in lost_scores if value is not None]}
-=======
-        row |= {"worthless": ends_scored[0], "best": ends_scored[-1] if record.references else score}
-        return row
->>>>>>> f929cc1 (Test the audits in the new unit, and judge injections by the clean text)
 
     def _values(self, item: Measure, samples: Sequence[Sample]) -> list[float | None]:
         with self.lock:

@@ -160,7 +160,7 @@ def call_metric(
 
 
 def apart(metric: Metric | SetMetric, samples: Sequence[Sample]) -> Sequence[Sample]:
-    """The samples for a metric; a user's gets copies, so that what it does to them reaches no other metric."""
+    """The samples for a metric; a user's gets copies, so that what it does to them harms no other."""
     is_ours = type(metric).__module__.partition(".")[0] == "assay"
     return samples if is_ours else [replace(sample) for sample in samples]
 
