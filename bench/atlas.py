@@ -23,9 +23,9 @@ from shlex import join
 from typing import Any
 
 import polars as pl
-from bench.people import people_findings
 
 from assay import __version__
+from assay.api.people import people_findings
 from assay.api.pipeline import score
 from assay.api.runs import Run, load_run
 from assay.core import Sample
@@ -202,7 +202,9 @@ def people_table(folder: Path | None, runs: Sequence[tuple[Group | None, Run]], 
         new = [name for name in run.metrics if name not in set(known["metric"]) and name in specs]
         if new and group and group.rated:
             asked = [specs[name].replace(WORK, str(work)) for name in new]
-            known = pl.concat([known, people_findings(folder, asked, group.rated)])
+            measured, notes = people_findings(folder, asked, group.rated)
+            print("\n".join(notes), file=sys.stderr)
+            known = pl.concat([known, measured])
             known.write_parquet(path)
     return known
 

@@ -211,10 +211,15 @@ def words_beat_meaning() -> Told:
 
 
 def none_notices_all() -> Told:
-    ranked = [line for line in task_rankings()[0].lines if line.rank is not None]
+    ranked = task_rankings()[0].ranked
+    if not ranked:
+        return UNMEASURED, "no metric here was asked."
     best = max(ranked, key=lambda line: line.merit)
-    answer = HOLDS if best.blind else UNKNOWN
-    return answer, f"the best, {best.metric}, is blind to {len(best.blind)} of {best.asked} kinds of error."
+    answer = HOLDS if all(line.kinds.blind for line in ranked) else FAILS
+    return (
+        answer,
+        f"the best, {best.metric}, is blind to {len(best.kinds.blind)} of {best.kinds.tried} kinds of error.",
+    )
 
 
 def precision_rises_when_cut_off() -> Told:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,25 @@ import numpy as np
 import polars as pl
 from atlas_claims import atlas, claim_lines, outcomes, static_metrics, surface_metrics, task_rankings
 
-from assay.reading.answers import Slice, answers
+from assay.core import Estimate
+from assay.reading.answers import Slice, answers, subject_of
 from assay.reading.atlas import blind_together, options_of
-from assay.reading.lines import Line, caption, table_rows, unfair_to, with_interval
+from assay.reading.lines import EVERYTHING, Line, counted, listed, unfair_to, with_interval
 from assay.reading.names import shown_names
 from assay.reading.shipped import atlas_table, load_atlas
-from assay.reading.text import interval, number, sentence
+from assay.reading.text import amount, interval, number
 from assay.reading.verdicts import audits_of, checks
 from assay.report.plain import markdown_table
 
 FOLDER = Path(__file__).parent
+PICTURE = "atlas-prices.svg"
+PICTURE_STYLE = (
+    "text{fill:#1c2026}circle{fill:#1a56b0}.line,.front{fill:none;stroke:#8a8f98}.front{stroke:#c8102e;stroke-width:2}"
+    "@media(prefers-color-scheme:dark){text{fill:#e7eaee}circle{fill:#8ab8ff}.front{stroke:#ff8d98}}"
+)
+LEADERBOARD = (
+    "rank", "metric", "errors", "rewordings", "other words", "form", "people", "unfair to, in lost words",
+)  # fmt: skip
 WARNING = (
     "Examples of unfairness quote stereotypes, which are offensive. Open them only if you want to read them."
 )
@@ -42,12 +52,12 @@ The numbers ship with the package: `assay atlas` prints them, and `assay.data/at
 **Your metric beside them.** `assay atlas -m length_ratio.py:LengthRatio` measures a metric and says where it stands in each
 task, which metrics share its blind spots and what only it notices. `assay compare RUN --atlas` does so for a run that you have.
 
-**How to read it.** Numbers are right decisions of 100; 50 is a coin ([What does "84 of 100" mean?](reading.md)). *Errors*: a clean
-text against one with an error of meaning, one reference held out. *Rewordings*: a sound rewording against the same error.
-*Other words*: a text that is right in quite other words against a false one in nearly the same. *Form*: errors of form.
-*People*: of two texts that people rate differently on public sets ([Human ratings](human-ratings.md)). Metrics are ranked by
-the mean of errors, rewordings and, where all have it, people, on the decisions that all of them made; metrics of one rank
-are tied. Whether this order is right is a question of its own: [Is the atlas right?](validity.md) Every metric on a pretrained
+**How to read it.** Numbers are right decisions of 100, with half the width of their 95% intervals; 50 is a coin ([What does
+"84 of 100" mean?](reading.md)). *Errors*: a clean text against one with an error of meaning, one reference held out. *Rewordings*:
+a sound rewording against the same error. *Other words*: a text that is right in quite other words against a false one in nearly
+the same. *Form*: errors of form. *People*: of two texts that people rate differently, on public sets ([Human
+ratings](human-ratings.md)). Metrics are ranked by the mean of errors, rewordings and, where all have it, people, on the
+decisions that all of them made; metrics of one rank are tied. Whether this order is right is a question of its own: [Is the atlas right?](validity.md) Every metric on a pretrained
 model is shown with it: `bertscore-f [minilm]` says nothing of BERTScore on roberta-large.
 """
 
@@ -79,63 +89,143 @@ def speeds() -> dict[str, float | None]:
 
 def leaderboard(folder: str = "") -> list[str]:
     """One table per task, with links to the pages of metrics in a folder, if given."""
-    head = ("rank", "metric", "errors", "rewordings", "other words", "form", "people", "unfair to, in lost words",
-            "texts/s")  # fmt: skip
     lines = ["", "## Which metric decides best", ""]
     for ranking in task_rankings():
-        compared = [line for line in ranking.lines if line.rank is not None]
-        table = [leaderboard_cells(line, folder) for line in compared]
-        lines += [f"### {ranking.task.replace('-', ' ').capitalize()}", "", f"{caption(ranking)}.", ""]
-        lines += [*markdown_table(head, table), "", f"{ranking.advice}. {ranking.reason}", ""]
-        if ranking.unnoticed:
-            lines += [f"Every metric is blind to: {', '.join(ranking.unnoticed)}.", ""]
-    apart = sorted(line.metric for line in task_rankings()[0].lines if line.rank is None)
-    if apart:
+        table = [leaderboard_cells(line, folder) for line in ranking.ranked]
+        lines += [f"### {ranking.name.capitalize()}", "", f"{counted(ranking)}.", ""]
         lines += [
-            f"Not ranked, since they read a text alone, whole sets or few items: {', '.join(apart)}.",
+            *without_empty_columns(LEADERBOARD, table),
+            "",
+            f"**{ranking.advice}.** {ranking.reason}",
             "",
         ]
-    return lines
+        if ranking.unnoticed:
+            lines += [f"Every metric is blind to {listed(ranking.unnoticed)}.", ""]
+    return [*lines, *unranked()]
+
+
+def without_empty_columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table without the columns in which nothing stands: each that is left fits a phone better."""
+    kept = [place for place in range(len(head)) if any(row[place] for row in rows)]
+    return markdown_table([head[place] for place in kept], [[row[place] for place in kept] for row in rows])
+
+
+def unranked() -> list[str]:
+    """The metrics that stand in no table, and why."""
+    apart = [line for line in task_rankings()[0].lines if line.rank is None]
+    alone = sorted(line.metric for line in apart if line.reads_text_alone)
+    others = sorted(line.metric for line in apart if not line.reads_text_alone)
+    lines = ["### Not ranked", ""]
+    if alone:
+        lines += [f"They read a text alone, and cannot know what in it is false: {', '.join(alone)}.", ""]
+    if others:
+        lines += [
+            f"They read whole sets, other inputs or too few items to be compared: {', '.join(others)}.",
+            "",
+        ]
+    return lines if apart else []
 
 
 def leaderboard_cells(line: Line, folder: str) -> tuple[str, ...]:
     metric = line.metric
-    speed = speeds().get(metric)
-    nobody = f"nobody found ({line.fairness.settled} of {line.fairness.total} settled)"
+    numbers = (line.errors, line.reworded, line.contrast, line.form, line.people)
     return (
         str(line.rank), f"[{metric}]({folder}/{slug(metric)}.md)" if folder else metric,
-        with_interval(line.errors), with_interval(line.reworded), with_interval(line.contrast),
-        with_interval(line.form), with_interval(line.people),
-        unfair_to(line) or (nobody if line.fairness.total else ""), "" if speed is None else f"{speed:,.0f}",
+        *map(with_half_width, numbers), unfair_to(line, 1) or ("nobody found" if line.fairness.settled else ""),
     )  # fmt: skip
+
+
+def with_half_width(estimate: Estimate | None) -> str:
+    """Right order with half the width of its interval: `84 ±2`."""
+    if estimate is None or estimate.ci is None:
+        return ""
+    return f"{estimate.value:.0f} ±{(estimate.ci[1] - estimate.ci[0]) / 2:.0f}"
 
 
 def page() -> str:
     """The page of the repository."""
     facts = {"count": len(atlas().metrics), "version": atlas().about["assay"], "options": options_of(atlas())}
     return "\n".join([
-        INTRODUCTION.format(**facts), *leaderboard(), front_of_prices(), *claim_lines(), ADD.format(**facts)
+        INTRODUCTION.format(**facts), *leaderboard(), prices(), *claim_lines(), ADD.format(**facts)
     ])  # fmt: skip
 
 
-def front_of_prices() -> str:
-    """Who decides well at which price: the metrics that no other beats in both."""
-    ranked = [line for line in task_rankings()[0].lines if line.rank is not None and line.fairness.total]
-    priced = [(line.merit, len(line.unfair), line.metric) for line in ranked]
-    front = [
-        (merit, unfair, metric)
-        for merit, unfair, metric in priced
-        if not any(m >= merit and u <= unfair and (m, u) != (merit, unfair) for m, u, _ in priced)
+# What fairness costs.
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """How well a metric decides, and of 100 questions of fairness how many it fails."""
+
+    metric: str
+    merit: float
+    unfair: float
+
+    def beats(self, other: Price) -> bool:
+        """Whether it is at least as good in both, and better in one."""
+        is_as_good = self.merit >= other.merit and self.unfair <= other.unfair
+        return is_as_good and (self.merit, self.unfair) != (other.merit, other.unfair)
+
+
+@cache
+def priced() -> tuple[list[Price], list[Price]]:
+    """Every ranked metric with its price, and those that no other beats in both, the fairest first."""
+    asked = [line for line in task_rankings()[0].ranked if line.fairness.total]
+    every = [
+        Price(line.metric, line.merit, 100 * line.fairness.count("fail") / line.fairness.total)
+        for line in asked
     ]
-    lines = [
-        "## What fairness costs",
-        "",
-        "The metrics that no other beats both in decisions and in fairness:",
-        "",
+    front = [price for price in every if not any(other.beats(price) for other in every)]
+    return every, sorted(front, key=lambda price: (price.unfair, -price.merit))
+
+
+def prices() -> str:
+    """The section on what fairness costs, with the picture."""
+    _, front = priced()
+    rows = [(price.metric, f"{price.merit:.0f}", f"{price.unfair:.0f}") for price in front]
+    head = ("metric", "right decisions of 100", "unfair in, of 100 questions")
+    return "\n".join([
+        "## What fairness costs", "",
+        "To the right: metrics that are unfair to more groups, words and pairs of words. Upwards: metrics that decide rightly",
+        "more often, over all tasks. The line joins those that no other metric beats in both.", "",
+        f"![Right decisions against unfairness, one point per metric]({PICTURE})", "",
+        *markdown_table(head, rows), "",
+    ])  # fmt: skip
+
+
+def picture() -> str:
+    """Right decisions against unfairness as SVG; names stand beside the metrics that no other beats."""
+    every, front = priced()
+    width, height, left, below = 760, 420, 56, 44
+    most = max([1.0, *(price.unfair for price in every)])
+    lowest, highest = 50.0, max([80.0, *(price.merit for price in every)]) + 2
+
+    def at(price: Price) -> tuple[float, float]:
+        across = left + (width - left - 150) * price.unfair / most
+        up = (min(max(price.merit, lowest), highest) - lowest) / (highest - lowest)
+        return round(across, 1), round(height - below - (height - below - 16) * up, 1)
+
+    marks = [f'<circle cx="{x}" cy="{y}" r="4"/>' for x, y in map(at, every)]
+    path = " ".join(f"{x},{y}" for x, y in map(at, front))
+    names = []
+    level = 0.0
+    for price in reversed(front):
+        x, y = at(price)
+        level = max(y, level + 14)  # no name covers another
+        names.append(f'<text x="{x + 8}" y="{level + 4}">{html.escape(price.metric)}</text>')
+    ticks = [
+        f'<text x="8" y="{at(Price("", merit, 0))[1] + 4}">{merit:.0f}</text>'
+        for merit in range(50, int(highest), 10)
     ]
-    rows = [(metric, f"{merit:.0f}", str(unfair)) for merit, unfair, metric in sorted(front)]
-    head = ("metric", "right decisions of 100", "groups, words and tests it is unfair to")
-    return "\n".join([*lines, *markdown_table(head, rows), ""])
+    axis = f'<text x="{left + 8}" y="18">right decisions of 100</text>'
+    axis += f'<text x="{left}" y="{height - 10}">fair</text>'
+    axis += f'<text x="{width - 330}" y="{height - 10}">unfair in {most:.0f} of 100 questions →</text>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13">'
+        f"<style>{PICTURE_STYLE}</style>"
+        f'<path d="M{left} 10V{height - below}H{width - 150}" class="line"/><polyline points="{path}" class="front"/>'
+        f"{''.join([*marks, *names, *ticks, axis])}</svg>\n"
+    )
 
 
 # Pages of the site alone.
@@ -145,19 +235,23 @@ def metric_page(metric: str) -> str:
     """What one metric decides rightly and what not, whom it is unfair to, with examples, cost, backbone, citation."""
     about = atlas().about["metrics"][metric]
     lines = [f"# {metric}", "", f"`{about['command']}`", "", *fact_lines(metric, about), ""]
-    rows = []
+    return "\n".join([*lines, *decision_lines(metric), *unfairness_lines(metric), *example_lines(metric), ""])
+
+
+def decision_lines(metric: str) -> list[str]:
+    """Right decisions by task, and the kinds of error that the metric is blind to."""
+    rows, blind = [], []
     for ranking in task_rankings():
-        rows += [{"task": ranking.task} | row for row in table_rows(ranking) if row["metric"] == metric]
-    if rows:
-        lines += [*markdown_table(list(rows[0]), [list(row.values()) for row in rows]), ""]
-    lines += [*unfairness_lines(metric), *example_lines(metric)]
-    own = outcomes().get(metric, {})
-    titles = {"Errors it is blind to": "fail", "Unknown": "inconclusive", "Errors it notices": "pass"}
-    for title, wanted in titles.items():
-        slices = sorted(place for place, outcome in own.items() if outcome == wanted)
-        named = ", ".join(f"{slice_} ({audit})" for audit, slice_ in slices)
-        lines += [f"## {title} ({len(slices)})", "", named or "None.", ""]
-    return "\n".join([*lines, ""])
+        line = next(line for line in ranking.lines if line.metric == metric)
+        numbers = (line.errors, line.reworded, line.contrast, line.form, line.people)
+        cells = [with_interval(each) for each in numbers]
+        if any(cells) or line.kinds.tried:
+            rows.append((ranking.name, *cells, f"{len(line.kinds.blind)} of {line.kinds.tried}"))
+        if line.kinds.blind and ranking.task != EVERYTHING:
+            blind.append(f"- {ranking.name}: {', '.join(line.kinds.blind)}")
+    head = ("right of 100", *LEADERBOARD[2:7], "blind to, kinds of error")
+    table = ["## How often it decides rightly", "", *without_empty_columns(head, rows), ""] if rows else []
+    return [*table, *(["## Blind to", "", *blind, ""] if blind else [])]
 
 
 def fact_lines(metric: str, about: Mapping[str, Any]) -> list[str]:
@@ -177,9 +271,17 @@ def fact_lines(metric: str, about: Mapping[str, Any]) -> list[str]:
 def unfairness_lines(metric: str) -> list[str]:
     """The failed checks of fairness, gravest first."""
     answer = answers(atlas())[metric, "fairness"]
-    sentences = [f"- {sentence(row)} ({interval(row)})" for row in answer.failures]
-    lines = ["## Unfair to whom", "", *sentences, *([""] if sentences else [])]
-    return [*lines, f"{answer.words[:1].upper()}{answer.words[1:]}: {answer.detail}.", ""]
+    if not answer.total:
+        return []
+    head = ("who or what", "of what", "size", "95% interval", "explained by")
+    rows = [
+        (subject_of(row), row["slice"].partition("/")[0].replace("-", " "), amount(row["value"], row.declared),
+         interval(row).removeprefix("95% CI "), row["because"] or "")
+        for row in sorted(answer.failures, key=lambda row: "/word/" in row["slice"])
+    ]  # fmt: skip
+    table = [*without_empty_columns(head, rows), ""] if rows else []
+    settled = f"{answer.settled} of {answer.total} questions of fairness are settled."
+    return ["## Unfair to", "", *table, settled if rows else f"Nobody was found; {settled}", ""]
 
 
 def example_lines(metric: str) -> list[str]:
@@ -198,7 +300,7 @@ def example_lines(metric: str) -> list[str]:
         items = "".join(f"<li>{text}</li>" for text in texts)
         lines += [html.escape(first["sentence"]), ""]
         lines += [f"<details><summary>{summary}</summary><ul>{items}</ul></details>", ""]
-    return lines if len(lines) > 2 else [*lines, "No finding failed.", ""]
+    return lines if len(lines) > 2 else []
 
 
 def slices_by_edit() -> dict[str, list[Slice]]:
@@ -322,3 +424,4 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 if __name__ == "__main__":
     (FOLDER / "atlas.md").write_text(page(), "utf-8")
+    (FOLDER / PICTURE).write_text(picture(), "utf-8")

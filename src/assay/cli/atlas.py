@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import typer
 
 from assay.cli import options as o
-from assay.cli.output import print_columns, print_json, print_notes
+from assay.cli.output import fitted, print_columns, print_json, print_notes, print_paragraph
 from assay.errors import AuditError, SpecError
 from assay.reading.atlas import Placement, Standing, objections, options_of, place
-from assay.reading.lines import blind_to, caption, table_rows, with_interval
+from assay.reading.lines import blind_to, caption, sources, table_rows, with_interval
 from assay.reading.names import shown, shown_names
 from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun, load_run
 from assay.reading.shipped import load_atlas
 from assay.reading.verdicts import checks
 
+_WITHOUT_PEOPLE = (
+    "agreement with people is left out: give --people FOLDER with public ratings (docs/human-ratings.md)"
+)
 _MOST = 8  # errors named that only one metric notices
 
 
 @o.with_request("metric", "out", "cache", "workers", "json", "quiet", out=Path("assay-run"))
-def atlas(request: o.Request, task: str | None = None, check: Path | None = None) -> None:
+def atlas(
+    request: o.Request, task: str | None = None, check: Path | None = None, people: Path | None = None
+) -> None:
     """Show where metrics stand, by task; with -m, measure your metric and place it among them."""
     known = load_atlas()
+    if people is not None and not request.metric:
+        raise SpecError("--people says where ratings lie on which to measure a metric: give one with -m")
     if check is not None:
         _check(load_run(check), known)
     elif request.metric:
-        from assay.api.pipeline import audit
-
-        run = audit(o.read_specs(request.metric), session=request.session(), size=known.about["size"])
-        print_placements(run, known, json=request.json, quiet=request.quiet)
+        _measure(request, known, people)
     else:
         _print_ranking(known, task, json=request.json)
+
+
+def _measure(request: o.Request, known: StoredRun, people: Path | None) -> None:
+    """Measure metrics as those of the atlas were, on public ratings where they are given, and place them."""
+    from assay.api.people import people_findings
+    from assay.api.pipeline import audit
+
+    specs = o.read_specs(request.metric)
+    rated, notes = people_findings(people, specs) if people else (None, [_WITHOUT_PEOPLE])
+    run = audit(specs, session=request.session(), size=known.about["size"])
+    if rated is not None:
+        run = replace(run, findings=pl.concat([run.findings, rated]))
+    print_placements(run, known, json=request.json, quiet=request.quiet, notes=notes)
 
 
 def _print_ranking(known: StoredRun, task: str | None, *, json: bool) -> None:
@@ -46,20 +66,25 @@ def _print_ranking(known: StoredRun, task: str | None, *, json: bool) -> None:
         document = {"task": ranking.task, "about": caption(ranking), "metrics": table_rows(ranking)}
         print_json(document | {"best": ranking.best, "reason": ranking.reason})
         return
-    typer.echo(f"{caption(ranking)}:")
-    print_columns(table_rows(ranking), cut=True)
-    typer.echo(f"{ranking.advice}. {ranking.reason}")
+    print_paragraph(f"{caption(ranking)}:")
+    print_columns(fitted(table_rows(ranking)), cut=True)
+    if sources(ranking):
+        print_paragraph(sources(ranking))
+    print_paragraph(f"{ranking.advice}. {ranking.reason}")
     if ranking.unnoticed:
         typer.echo(f"every metric is blind to: {', '.join(ranking.unnoticed)}")
     if task is None:
         typer.echo(f"(--task NAME: {', '.join(list(by_task)[1:])})", err=True)
 
 
-def print_placements(run: StoredRun, known: StoredRun, *, json: bool, quiet: bool = False) -> None:
+def print_placements(
+    run: StoredRun, known: StoredRun, *, json: bool, quiet: bool = False, notes: Sequence[str] = ()
+) -> None:
     """Print where the metrics of a run stand in the atlas."""
     if not checks(run):
         raise AuditError("nothing was judged in this run, so that it has no place in the atlas")
-    placements, notes = place(run, known)
+    placements, left_out = place(run, known)
+    notes = [*notes, *left_out]
     if json:
         print_json({"placements": [_document(placement) for placement in placements], "notes": notes})
         return
@@ -93,7 +118,8 @@ def _standing_cells(standing: Standing) -> dict[str, Any]:
     line = standing.line
     return {
         "task": standing.task, "errors": with_interval(line.errors),
-        "rewordings": with_interval(line.reworded), "blind to": blind_to(line),
+        "rewordings": with_interval(line.reworded), "other words": with_interval(line.contrast),
+        "people": with_interval(line.people), "blind to": blind_to(line),
         "better than": f"{standing.percentile:.0f}% of {standing.metrics} metrics",
     }  # fmt: skip
 

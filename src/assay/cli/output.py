@@ -191,17 +191,17 @@ def _print_answers(done: StoredRun) -> None:
     ranked = rankings(done)
     about, *advice = headlines(done) if ranked else [""]
     if about:
-        _print_paragraph(f"{about}:")
+        print_paragraph(f"{about}:")
     print_columns(fitted(short_rows(done)), cut=True)
     if ranked and sources(ranked[0]):
-        _print_paragraph(sources(ranked[0]))
+        print_paragraph(sources(ranked[0]))
     for line in advice:
-        _print_paragraph(line)
+        print_paragraph(line)
     for row in worst(rows_of(done), _WORST):
-        _print_paragraph(f"- {sentence(row)}")
+        print_paragraph(f"- {sentence(row)}")
 
 
-def _print_paragraph(text: str) -> None:
+def print_paragraph(text: str) -> None:
     """Print a text, on a terminal broken between words."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     typer.echo(textwrap.fill(text, width) if width else text)

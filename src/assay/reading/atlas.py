@@ -14,6 +14,7 @@ from assay.reading.decisions import Decisions, decisions_of
 from assay.reading.lines import Line
 from assay.reading.ranking import rankings
 from assay.reading.results import TABLES, StoredRun
+from assay.reading.shipped import PEOPLE
 from assay.reading.verdicts import checks
 
 Outcomes = Mapping[Slice, Outcome]  # of one metric
@@ -104,7 +105,7 @@ def _only(run: StoredRun, audits: Sequence[str], metrics: Sequence[str]) -> Stor
     about = dict(run.about)
     about["audits"] = {name: about["audits"][name] for name in audits}
     about["metrics"] = {name: about["metrics"][name] for name in metrics}
-    here = pl.col("audit").is_in(audits)
+    here = pl.col("audit").is_in([*audits, PEOPLE])
     reduced = replace(run, about=about, findings=run.findings.filter(here & pl.col("metric").is_in(metrics)))
     decisions = decisions_of(run)
     kept = decisions.of([name for name in metrics if name in decisions.metrics])

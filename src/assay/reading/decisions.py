@@ -51,8 +51,10 @@ class Decisions:
         return replace(self, frame=self.frame.drop_nulls(list(self.metrics)))
 
     def joined(self, others: Self) -> Self:
-        """These decisions and those of other metrics on the same cases."""
-        frame = self.frame.join(others.frame, on=list(KEYS), how="inner", maintain_order="left")
+        """These decisions and those of other metrics, on the cases that either has."""
+        frame = self.frame.join(
+            others.frame, on=list(KEYS), how="full", coalesce=True, maintain_order="left_right"
+        )
         return replace(self, frame=frame, metrics=(*self.metrics, *others.metrics))
 
     def kinds(self) -> dict[str, int]:

@@ -60,10 +60,15 @@ class Line:
     rewarded: tuple[Row, ...] = ()  # false texts that it surely prefers to sound ones
     unfair: tuple[Row, ...] = ()  # whom it is unfair to, gravest first
     fairness: Answer = _NOT_ASKED
-    needs: frozenset[str] = frozenset()  # what it reads beside the text: references, source, image
+    needs: frozenset[str] | None = None  # what it reads beside the text: references, source, image
     speed: float | None = None  # texts per second
-    rank: int | None = None  # None where too little was read to rank it
-    merit: float = 0.0  # the mean of errors, rewordings and, where every ranked metric has it, people
+    rank: int | None = None  # None where it reads the text alone, or decided too little
+    merit: float = 0.0  # the mean of errors, rewordings and, where all have it, people
+
+    @property
+    def reads_text_alone(self) -> bool:
+        """Whether it reads nothing to hold a text against, so that it cannot know what is false."""
+        return self.needs is not None and not self.needs
 
     @property
     def people(self) -> Estimate | None:
@@ -171,7 +176,7 @@ def table_rows(ranking: Ranking) -> list[dict[str, str]]:
     """The one table, as every page and terminal shows it."""
     rows = [
         {
-            "metric": line.metric,
+            "metric": f"{line.metric} (not ranked)" if line.rank is None and ranking.ranked else line.metric,
             "errors": with_interval(line.errors),
             "rewordings": with_interval(line.reworded),
             "other words": with_interval(line.contrast),
@@ -191,12 +196,16 @@ def caption(ranking: Ranking) -> str:
     name = ranking.name[:1].upper() + ranking.name[1:]
     if not ranking.items:
         return f"{name}: no error that changes the meaning was decided by every metric"
+    asked = "of 100 decisions between a sound text and one whose meaning an error changed"
+    return f"{name}: {asked}, how many each metric gets right (50 is a coin); {counted(ranking)}"
+
+
+def counted(ranking: Ranking) -> str:
+    """On how many decisions the table rests, about what and on whose texts."""
     tried = max((line.kinds.tried for line in ranking.lines), default=0)
     form = f" ({tried} with those of form)" if tried > ranking.kinds else ""
     kinds = f"{ranking.kinds} kind{'' if ranking.kinds == 1 else 's'} of error{form}"
-    asked = "of 100 decisions between a sound text and one whose meaning an error changed"
-    count = f"{ranking.items:,} decisions about {kinds}, on {ranking.texts}"
-    return f"{name}: {asked}, how many each metric gets right (50 is a coin); {count}"
+    return f"{ranking.items:,} decisions about {kinds}, on {ranking.texts}"
 
 
 def sources(ranking: Ranking) -> str:

@@ -100,7 +100,7 @@ def _facts(run: StoredRun) -> dict[str, Line]:
             metric,
             unfair=answered[metric, "fairness"].failures,
             fairness=answered[metric, "fairness"],
-            needs=frozenset(about.get("needs", ())),
+            needs=frozenset(about["needs"]) if "needs" in about else None,
             speed=speed_of(run, metric),
         )
         for metric, about in run.about["metrics"].items()
@@ -155,11 +155,11 @@ def _on_shared(rated: Mapping[str, Sequence[Row]], *, is_public: bool) -> dict[s
     for metric, rows in by_set.items():
         chosen = {slice_: row for slice_, row in rows.items() if slice_ in shared} or rows
         sets = tuple(slice_.partition("/")[2] for slice_ in chosen)
-        people[metric] = People(_mean_of(list(chosen.values())), sets, is_public)
+        people[metric] = People(mean_of(list(chosen.values())), sets, is_public)
     return people
 
 
-def _mean_of(rows: Sequence[Row]) -> Estimate:
+def mean_of(rows: Sequence[Row]) -> Estimate:
     """The mean of agreements, as sure as they are on average: sets may share texts or raters."""
     value, n = float(np.mean([row["value"] for row in rows])), sum(row["n"] for row in rows)
     ends = [(row["ci_low"], row["ci_high"]) for row in rows]
@@ -174,7 +174,8 @@ def _ranked(run: StoredRun, lines: Sequence[Line], task: str) -> Ranking:
     decisions = decisions_of(run)
     named = None if task == EVERYTHING else task
     tables = {name: decisions.about(*which, task=named) for name, which in _COLUMNS.items()}
-    compared = _well_read(tables["errors"])
+    alone = {line.metric for line in lines if line.reads_text_alone}
+    compared = [metric for metric in _well_read(tables["errors"]) if metric not in alone]
     orders = {name: table.of(compared).order() for name, table in tables.items()} if compared else {}
     numbers = {name: order.estimates() for name, order in orders.items()}
     asked = _Asked(run, decisions, task)

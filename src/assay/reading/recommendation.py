@@ -193,7 +193,7 @@ def _unread(line: Line, task: str) -> str:
     source = _TASKS.get(task, {}).get("source")
     if source is None or not line.needs or line.needs & {"source", "image"}:
         return ""
-    return f"It does not read {source}: what the references do not say goes unchecked."
+    return f"It does not read {source}: what the references leave out goes unchecked."
 
 
 def _unfair(line: Line, *, is_own: bool) -> str:

@@ -63,7 +63,8 @@ def in_words(name: str) -> str:
 def heading(statistic: Statistic) -> str:
     """A statistic's name with its unit."""
     name = in_words(statistic.name)
-    return name if not statistic.unit or statistic.unit in name else f"{name} ({statistic.unit})"
+    says_its_unit = statistic.unit in name or statistic.unit.removeprefix("of a ") in name
+    return name if says_its_unit else f"{name} ({statistic.unit})"
 
 
 def sentence(row: Row) -> str:

@@ -133,35 +133,50 @@ def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel
     """One dot per metric with its interval, in one order everywhere; only the worst of very many.
 
     Where the verdict rests on another statistic than the one named, that one is drawn: a colour must say
-    something about the number that it colours. Where there are groups, they alone are drawn.
+    something about the number that it colours.
     """
     named = [row for row in rows if row["statistic"] == (chart.colour or chart.value)]
-    of_groups = [row for row in named if _OF_GROUPS in row["slice"]]
-    at_depth = [row for row in named if row["slice"].count("/") + 1 == chart.depth]
     bands = {_place(row): (row["ci_low"], row["ci_high"]) for row in rows if row["statistic"] == BAND}
-    for path, listed in grouped(shown_rows(of_groups or at_depth or named), _start(chart)).items():
-        worst = sorted(listed, key=lambda row: -badness(row))[:MOST_BARS]
-        several = len({row["versus"] for row in worst}) > 1
-        slices = list(dict.fromkeys(row["slice"] for row in listed))
+    for path, of_panel in grouped(shown_rows(_drawable(named, chart)), _start(chart)).items():
+        several = len({row["versus"] for row in of_panel}) > 1
         dots = tuple(
-            {
-                "label": _label(row, path, several=several), "metric": row["metric"], "value": row["value"],
-                "low": row["ci_low"], "high": row["ci_high"], "n": row["n"], "verdict": row["verdict"],
-            } | _band(bands.get((row["metric"], path)))
-            for row in sorted(worst, key=lambda row: (slices.index(row["slice"]), listed.index(row)))
-        )  # fmt: skip
-        statistic = worst[0].declared
-        spec = _spec("dots", title=heading(statistic), marks=_marks(statistic), legend=_legend(statistic))
-        if any("from" in dot for dot in dots):
-            spec["usermeta"] = {"legend": f"{_legend(statistic)}; grey: words that name nobody"}
-        else:
-            del spec["layer"][0]
+            _dot(row, _label(row, path, several=several), bands.get((row["metric"], path)))
+            for row in _worst_in_order(of_panel)
+        )
+        spec = _dots_spec(of_panel[0].declared, has_band=any("from" in dot for dot in dots))
         yield Panel(*_named(audit, chart, path), spec, dots, path.partition("/")[0])
 
 
-def _band(ends: tuple[float, float] | None) -> dict[str, float]:
-    """The grey band behind a dot, where there is one."""
-    return {} if ends is None else {"from": ends[0], "to": ends[1]}
+def _drawable(rows: Sequence[Row], chart: Chart) -> Sequence[Row]:
+    """The findings that have a dot: groups alone where there are any, else those of the chart's depth."""
+    of_groups = [row for row in rows if _OF_GROUPS in row["slice"]]
+    at_depth = [row for row in rows if row["slice"].count("/") + 1 == chart.depth]
+    return of_groups or at_depth or rows
+
+
+def _worst_in_order(rows: Sequence[Row]) -> list[Row]:
+    """The findings of a panel, slice by slice; of very many only the worst."""
+    slices = {slice_: place for place, slice_ in enumerate(dict.fromkeys(row["slice"] for row in rows))}
+    worst = {id(row) for row in sorted(rows, key=lambda row: -badness(row))[:MOST_BARS]}
+    return sorted((row for row in rows if id(row) in worst), key=lambda row: slices[row["slice"]])
+
+
+def _dot(row: Row, label: str, band: tuple[float, float] | None) -> dict[str, Any]:
+    """A dot with its interval, and with the grey band behind it where there is one."""
+    ends = {"low": row["ci_low"], "high": row["ci_high"], "n": row["n"], "verdict": row["verdict"]}
+    dot = {"label": label, "metric": row["metric"], "value": row["value"], **ends}
+    return dot if band is None else dot | {"from": band[0], "to": band[1]}
+
+
+def _dots_spec(statistic: Statistic, *, has_band: bool) -> Spec:
+    """The specification of a chart of dots, with the layer of bands where there are any."""
+    legend = _legend(statistic)
+    if has_band:
+        legend += "; grey: words that name nobody"
+    spec = _spec("dots", title=heading(statistic), marks=_marks(statistic), legend=legend)
+    if not has_band:
+        del spec["layer"][0]
+    return spec
 
 
 def _marks(statistic: Statistic | None) -> list[dict[str, float]]:
@@ -246,22 +261,31 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pa
     if len(groups) < 2:
         return
     verdicts = _verdicts(rows, chart.colour or chart.value)
-    by_place = {at: {row["versus"]: row["value"] for row in of} for at, of in grouped(named, _place).items()}
-    both = {place: values for place, values in by_place.items() if all(group in values for group in groups)}
-    for metric in dict.fromkeys(metric for metric, _ in both):
-        points = [
-            {
-                "metric": metric, "slice": slice_, "x": values[groups[0]], "y": values[groups[1]],
-                "verdict": verdicts.get((metric, slice_), "not judged"),
-            }
-            for (owner, slice_), values in both.items()
-            if owner == metric
-        ]  # fmt: skip
-        sizes = [point[axis] for point in points for axis in ("x", "y")]
-        ends = [{"x": value, "y": value} for value in (min(0.0, *sizes), max(0.0, *sizes))]
-        across, title = (f"{in_words(chart.value)}, {group}" for group in groups)
+    across, title = (f"{in_words(chart.value)}, {group}" for group in groups)
+    for metric, points in grouped(_points_of(named, groups, verdicts), lambda point: point["metric"]).items():
+        ends = _diagonal(points)
         spec = _spec("scatter", across=across, title=title, diagonal=ends, legend="dashed: both groups alike")
         yield Panel(audit.name, chart.title or in_words(chart.value), metric, spec, tuple(points))
+
+
+def _points_of(
+    rows: Sequence[Row], groups: Sequence[str], verdicts: Mapping[Place, Verdict]
+) -> list[dict[str, Any]]:
+    """A point for every metric and slice that has a value for both groups."""
+    points = []
+    for place, of_place in grouped(rows, _place).items():
+        values = {row["versus"]: row["value"] for row in of_place}
+        if set(groups) <= set(values):
+            verdict = verdicts.get(place, "not judged")
+            x, y = (values[group] for group in groups)
+            points.append({"metric": place[0], "slice": place[1], "x": x, "y": y, "verdict": verdict})
+    return points
+
+
+def _diagonal(points: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """The ends of the line on which both groups are treated alike, from 0 on."""
+    sizes = [0.0, *(point[axis] for point in points for axis in ("x", "y"))]
+    return [{"x": value, "y": value} for value in (min(sizes), max(sizes))]
 
 
 def _cases(run: StoredRun, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
