@@ -7,17 +7,19 @@ out, and said so. Texts stay outside: only right order, its interval and the num
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from assay.api.pipeline import run
-from assay.core import Estimate, Finding
+from assay.core import Finding
 from assay.engine.session import Session
 from assay.errors import AuditError, DataError
 from assay.names.spec import Specifiable
 from assay.reading.ranking import AGREEMENT, mean_of
 from assay.reading.results import findings_frame
+from assay.reading.shipped import PEOPLE
 from assay.reading.verdicts import rows_of
 from assay.vocabulary import Task
 
@@ -57,5 +59,5 @@ def _agreement(path: Path, slice_: str, metric: Specifiable, limit: int | None) 
     within = [row for row in texts if row["slice"].endswith("/by-document")]
     if not texts:
         raise AuditError("no text of it has a score and a rating")
-    mean: Estimate = mean_of(within or texts)
-    return Finding(done.metrics[0], "human", slice_, AGREEMENT, mean.value, mean.n, ci=mean.ci)
+    finding = Finding.of(done.metrics[0], slice_, AGREEMENT, mean_of(within or texts))
+    return replace(finding, audit=PEOPLE)
