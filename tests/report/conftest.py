@@ -92,7 +92,7 @@ class Stereotype(_Declared):
     statistics = (
         Statistic("bias", "Mean score difference within a pair.", "points of 100"),
         Statistic(
-            "excess_bias", "Bias over that of harmless edits.", "points of 100", bad="high", margin="margin", headline=True,
+            "excess_bias", "Bias over that of harmless edits.", "points of 100", bad="high", bar="margin", headline=True,
             sentence=_apart,
         ),
     )  # fmt: skip
@@ -107,7 +107,7 @@ class Association(_Declared):
     name = "association"
     question = "fairness"
     statistics = (
-        Statistic("effect_size", "Association d.", "SD", bad="far", margin=0.5, headline=True),
+        Statistic("effect_size", "Association d.", "SD", bad="far", bar=0.5, headline=True),
     )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ class Stress(_Declared):
         Statistic("score", "The mean score.", "score"),
         Statistic("noise_ratio", "How much of the text was changed.", "share"),
         Statistic(
-            "sensitivity", "How far the score falls per unit of noise.", "SD of clean scores", bad="low", margin=0.1,
+            "sensitivity", "How far the score falls per unit of noise.", "SD of clean scores", bad="low", bar=0.1,
             headline=True, sentence=_rises,
         ),
     )  # fmt: skip
@@ -134,10 +134,8 @@ class Stress(_Declared):
 AUDITS = (Stereotype(), Association(), Stress())
 
 
-def _around(
-    value: float, half: float, n: int, p_value: float | None = None, mde: float | None = None
-) -> Estimate:
-    return Estimate(value, n, (value - half, value + half), p_value, mde)
+def _around(value: float, half: float, n: int, p_value: float | None = None) -> Estimate:
+    return Estimate(value, n, (value - half, value + half), p_value)
 
 
 def planted_findings() -> dict[str, list[Finding]]:
@@ -158,7 +156,7 @@ def planted_findings() -> dict[str, list[Finding]]:
         for noise, noticed_by in (("truncation", "keen"), ("negation", "plain"), ("jumble", "nobody")):
             slope = 1.0 if metric == noticed_by else -0.5
             where = f"translation/{noise}"
-            estimate = _around(slope, 0.2, 30, 0.01, 0.3)
+            estimate = _around(slope, 0.2, 30, 0.01)
             noises.append(Finding.of(metric, where, "sensitivity", estimate, evidence=(f"{where}:1",)))
             noises.append(Finding.of(metric, f"{where}/gold", "score", 0.8, n=30))
             for level, ratio in (("0.1", 0.1), ("0.5", 0.5)):
@@ -176,11 +174,10 @@ class Checklist(_Declared):
     question = "robustness"
     title = "Checklist"
     statistics = (
-        Statistic("change", "How far the score moves.", "% of the gap", bad="high", margin=-1.0, headline=True),
-        Statistic("change", "The same.", "% of the gap", bad="far", margin=5.0, headline=True, within="invariance"),
-        Statistic("rise", "Largest rise.", "% of the gap", bad="high", margin=1.0),
-        Statistic("deviation", "Distance from people.", "share", bad="far", margin=0.2),
-        Statistic("caught", "A companion.", "% of the gap"),
+        Statistic("change", "How far the score moves.", "points", bad="high", bar=-1.0, headline=True),
+        Statistic("rise", "Largest rise.", "points", bad="high", bar=1.0),
+        Statistic("deviation", "Distance from people.", "share", bad="far", bar=0.2),
+        Statistic("caught", "Described, never judged.", "points"),
     )  # fmt: skip
 
 
@@ -192,10 +189,10 @@ class Groups(_Declared):
     question = "fairness"
     statistics = (
         Statistic(
-            "group_effect", "How much higher the group scores.", "% of the gap", bad="far", margin=2.0, headline=True,
+            "group_effect", "How much higher the group scores.", "of a lost word", bad="far", bar=2.0, headline=True,
             sentence=lambda f: f"{f.metric} scores texts about {f.slice.rpartition('/')[2]} people {f.value:g}% apart.",
         ),
-        Statistic("excess_bias", "Bias over controls.", "% of the gap", bad="high", margin=2.0),
+        Statistic("excess_bias", "Bias over controls.", "of a lost word", bad="high", bar=2.0),
     )  # fmt: skip
 
 
@@ -217,11 +214,10 @@ def effect(
     value: float,
     *,
     half: float = 0.5,
-    sensitive: bool = True,
     n: int = 40,
 ) -> Finding:
     """A finding around a value."""
-    estimate = Estimate(value, n, (value - half, value + half), 0.01, sensitive=sensitive)
+    estimate = Estimate(value, n, (value - half, value + half), 0.01)
     return Finding.of(metric, slice_, statistic, estimate)
 
 

@@ -49,13 +49,13 @@ def tables_of(run: Run) -> list[Table]:
 
 
 @pytest.mark.parametrize("bad", ["high", "low"])
-def test_an_audit_without_charts_gets_dots_of_its_headlines_with_their_margins(bad: str) -> None:
+def test_an_audit_without_charts_gets_dots_of_its_headlines_with_their_bars(bad: str) -> None:
     findings = [
         finding("soft", "news", "gain", 3.0, verdict="fail"),
         finding("keen", "news", "gain", -2.0, verdict="pass"),
         finding("keen", "news", "other", 1.0),
     ]
-    gain = Statistic("gain", "Gain.", "SD", bad=bad, margin=1.0, headline=True)  # type: ignore[arg-type]
+    gain = Statistic("gain", "Gain.", "SD", bad=bad, bar=1.0, headline=True)  # type: ignore[arg-type]
     run = run_of(findings, gain, Statistic("other", "Other.", "SD"))
     (panel,) = drawn(run)
     assert (panel.audit, panel.group, panel.title) == ("mine", "gain", "news")
@@ -76,10 +76,17 @@ def test_what_is_coloured_by_a_verdict_is_the_number_that_was_judged(planted: Ru
 
 def test_bars_of_deeper_slices_are_labelled_with_the_rest_of_their_path() -> None:
     gain, charts = Statistic("gain", "Gain.", "SD"), (Chart("bars", "gain"),)
-    for parts, names in (("a", "b"), ("a", "b")), (("group/old", "word/he"), ("old", "“he”")):
+    for parts, names in (("a", "b"), ["a", "b"]), (("word/he", "word/she"), ["“he”", "“she”"]):
         findings = [finding("soft", f"news/{part}", "gain", value) for value, part in enumerate(parts)]
         (panel,) = drawn(run_of(findings, gain, charts=charts))
         assert [row["label"] for row in panel.rows] == [f"{name} · soft" for name in names]
+
+
+def test_where_there_are_groups_they_alone_are_drawn() -> None:
+    gain, charts = Statistic("gain", "Gain.", "SD"), (Chart("bars", "gain"),)
+    findings = [finding("soft", f"news/{part}", "gain", 1.0) for part in ("group/old", "word/he")]
+    (panel,) = drawn(run_of(findings, gain, charts=charts))
+    assert [row["label"] for row in panel.rows] == ["old · soft"]
 
 
 def test_only_the_worst_of_very_many_are_drawn() -> None:
@@ -105,23 +112,17 @@ def test_undeclared_bars_have_one_panel_per_slice_and_prefer_judged_statistics()
     assert [(panel.group, panel.title) for panel in made] == [("loss", "news")]
 
 
-def test_a_curve_with_a_start_shows_change_in_percent_and_its_verdict(planted: Run) -> None:
+def test_a_curve_shows_values_over_noise_and_its_verdict(planted: Run) -> None:
     curves = {panel.title: panel for panel in drawn(planted) if panel.audit == "stress"}
     assert list(curves) == ["truncation", "negation", "jumble"]
     panel = curves["truncation"]
     assert panel.group == "score by noise: translation"
-    keen = [(row["x"], row["change"], row["verdict"]) for row in panel.rows if row["metric"] == "keen"]
-    assert keen == [
-        (0.0, 0.0, "pass"),
-        (0.1, pytest.approx(-12.5), "pass"),
-        (0.5, pytest.approx(-62.5), "pass"),
-    ]
+    keen = [(row["x"], row["value"], row["verdict"]) for row in panel.rows if row["metric"] == "keen"]
+    assert keen == [(0.1, pytest.approx(0.7), "pass"), (0.5, pytest.approx(0.3), "pass")]
     assert {row["verdict"] for row in panel.rows if row["metric"] == "soft"} == {"fail"}
-    assert panel.spec["encoding"]["y"]["field"] == "change"
     import vl_convert
 
-    lines = [row["metric"] for row in panel.rows if row["at"] == "gold"]
-    assert len(lines) == 3
+    lines = {row["metric"] for row in panel.rows}
     assert vl_convert.vegalite_to_svg(panel.whole).count('aria-roledescription="line mark"') == len(lines)
 
 
@@ -132,33 +133,7 @@ def test_a_curve_without_another_statistic_reads_the_number_in_the_slice() -> No
     agreement = Statistic("agreement", "Agreement.", "correlation")
     (panel,) = drawn(run_of(findings, agreement, charts=(Chart("curve", "agreement", depth=2),)))
     assert [(row["x"], row["value"]) for row in panel.rows] == [(3.0, 0.3), (12.0, 1.2)]
-    across, up = panel.spec["encoding"]["x"], panel.spec["encoding"]["y"]
-    assert (up["field"], up["title"]) == ("value", "agreement (correlation)")
-    assert across["axis"]["labelOverlap"]
-
-
-def test_a_curve_is_drawn_in_the_unit_of_its_verdict_where_steps_are_reported() -> None:
-    findings = [
-        finding("soft", f"news/noise/{at}", "score", value)
-        for at, value in (("gold", 50.0), ("0.1", 49.0), ("0.5", 40.0))
-    ]
-    findings += [finding("soft", f"news/noise/{at}", "ratio", float(at)) for at in ("0.1", "0.5")]
-    findings += [
-        finding("soft", f"news/noise/{at}", "step", value, versus=last)
-        for at, last, value in (("0.1", "gold", -2.0), ("0.5", "0.1", -18.0))
-    ]
-    findings.append(finding("soft", "news/noise", "fall", 20.0, verdict="pass"))
-    unit = "% of the gap"
-    statistics = (
-        Statistic("score", "", "score"),
-        Statistic("step", "", unit),
-        Statistic("fall", "", unit, bad="low"),
-    )
-    chart = Chart("curve", "score", x="ratio", colour="fall", depth=2)
-    (panel,) = drawn(run_of(findings, *statistics, charts=(chart,)))
-    assert [(row["x"], row["change"]) for row in panel.rows] == [(0.0, 0.0), (0.1, -2.0), (0.5, -20.0)]
-    assert {row["verdict"] for row in panel.rows} == {"pass"}
-    assert panel.spec["encoding"]["y"]["title"] == "change, % of the gap"
+    assert "agreement (correlation)" in str(panel.spec)
 
 
 def test_a_chart_whose_points_lie_on_one_spot_is_flat() -> None:
@@ -213,19 +188,6 @@ def test_lines_name_what_they_are_compared_with_where_that_differs() -> None:
     (table,) = tables_of(run_of(findings, Statistic("gain", "Gain.", "SD", bad="high")))
     assert [label for label, _ in table.lines] == ["news (a)", "news (b)"]
     assert len(shown_rows(rows_of(run_of(findings)))) == 2
-
-
-def test_a_statistic_judged_in_two_ways_has_two_tables() -> None:
-    findings = [finding("soft", f"news/{part}", "change", 1.0, verdict="pass") for part in ("worse", "same")]
-    ways = (
-        Statistic("change", "Must fall.", "SD", bad="high"),
-        Statistic("change", "Must stay.", "SD", bad="far", within="same"),
-    )
-    shown = tables_of(run_of(findings, *ways))
-    assert [(table.title, table.meaning, [label for label, _ in table.lines]) for table in shown] == [
-        ("change (SD) by metric", "Must fall.", ["news/worse"]),
-        ("change in same (SD) by metric", "Must stay.", ["news/same"]),
-    ]
 
 
 def test_a_judged_comparison_with_another_metric_has_a_line_of_its_own() -> None:

@@ -62,22 +62,20 @@ def test_latex_tables_have_captions_labels_and_every_number(planted: Run) -> Non
 def test_verdicts_summary_and_html_of_a_run(planted: Run) -> None:
     verdicts = planted.verdicts
     assert isinstance(verdicts, pl.DataFrame)
-    assert set(verdicts["verdict"]) <= {"pass", "fail", "inconclusive", "insensitive"}
+    assert set(verdicts["verdict"]) <= {"pass", "fail", "inconclusive"}
     assert verdicts["verdict"][0] == "fail"
     assert verdicts.height == planted.findings.filter(pl.col("verdict") != "not judged").height
     summary = planted.summary()
-    assert summary.startswith("| metric | Is it fair? |")
-    assert "| soft | unfair: " in summary
+    assert "| metric | unfair to (in lost words) |" in summary
     assert "- soft scores sentences that differ only in gender apart by 20 points." in summary
     html = planted._repr_html_()
-    assert "<td>soft</td><td>unfair: 0 fair / " in html.replace("&quot;", "")
-    assert "Does it notice errors?" in html
+    assert re.search(r"<td>soft</td><td>[^<]*gender", html.replace("&quot;", ""))
     hostile = planted.about["metrics"] | {"<b>": {}}
     assert "<td><b>" not in replace(planted, about={**planted.about, "metrics": hostile})._repr_html_()
 
 
 def test_a_run_is_written_by_ending_and_read_by_text(planted: Run, tmp_path) -> None:
-    starts = {"html": "<!doctype html>", "md": "| metric |", "tex": "% needs", "json": "{"}
+    starts = {"html": "<!doctype html>", "md": "translation: no error", "tex": "% needs", "json": "{"}
     for ending, start in starts.items():
         path = planted.report(str(tmp_path / f"page.{ending}"))
         assert path.read_text().lower().startswith(start)

@@ -1,0 +1,88 @@
+"""Ranks by decisions that all metrics made; the user's own data first; what should have happened, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assay.reading.history import history
+from assay.reading.ranking import EVERYTHING, rankings
+from assay.reading.text import expectation
+from assay.reading.verdicts import rows_of
+from assay.report import render, write_report
+
+from .decided import ITEMS, alike, decided_run, share
+
+
+def test_metrics_are_tied_unless_they_decide_surely_better_on_the_same_items() -> None:
+    run = decided_run({"good": alike(0.95), "near": alike(0.93, seed=9), "bad": alike(0.6, seed=3)})
+    (ranking,) = rankings(run)
+    assert ranking.task == "translation"
+    assert [(line.rank, line.metric) for line in ranking.lines] == [(1, "good"), (1, "near"), (3, "bad")]
+    errors = {line.metric: line.errors.value for line in ranking.lines if line.errors}
+    assert errors == pytest.approx({"good": 95, "near": 92.5, "bad": 60}, abs=3)
+    assert (ranking.kinds, ranking.items) == (8, 8 * ITEMS)
+
+
+def test_a_constant_has_half_of_its_decisions_and_the_last_rank() -> None:
+    flat = {kind: np.zeros(ITEMS) for kind in alike(1)}
+    (ranking,) = rankings(decided_run({"flat": flat, "good": alike(0.9)}))
+    assert [(line.metric, line.rank) for line in ranking.lines] == [("good", 1), ("flat", 2)]
+    assert ranking.lines[1].errors is not None
+    assert ranking.lines[1].errors.value == 50
+
+
+def test_all_ranked_metrics_are_compared_on_the_same_items() -> None:
+    """A dear metric reads half of the items; the others are right on exactly that half in half of the cases."""
+    read = np.arange(ITEMS) < ITEMS / 2
+    dear = {kind: np.where(read, 1.0, np.nan) for kind in alike(1)}
+    cheap = {kind: np.where(read, np.where(np.arange(ITEMS) % 2, 1.0, -1.0), 1.0) for kind in alike(1)}
+    (ranking,) = rankings(decided_run({"dear": dear, "cheap": cheap}))
+    numbers = {line.metric: line.errors.value for line in ranking.lines if line.errors}
+    assert numbers == pytest.approx({"dear": 100, "cheap": 50})
+    assert ranking.items == 8 * ITEMS / 2
+
+
+def test_a_metric_that_decided_about_few_kinds_of_error_is_not_ranked() -> None:
+    few = {"kind-0": share(1.0)}
+    (ranking,) = rankings(decided_run({"a": alike(0.9), "b": alike(0.8, seed=5), "few": few}))
+    assert {line.metric: line.rank for line in ranking.lines} == {"a": 1, "b": 2, "few": None}
+
+
+def test_the_users_own_data_come_first_then_all_tasks() -> None:
+    kinds = {
+        f"{start}/kind-{n}": share(0.9, n) for start in ("mine", "translation", "dialogue") for n in range(6)
+    }
+    run = decided_run({"m": kinds, "n": kinds}, {"data": {"/somewhere/mine.jsonl": "sha256:0"}})
+    ranked = rankings(run)
+    assert [(one.task, one.is_own) for one in ranked] == [
+        ("mine", True), (EVERYTHING, False), ("translation", False), ("dialogue", False),
+    ]  # fmt: skip
+    assert "/somewhere" not in render(run, "html")
+
+
+def test_what_nobody_notices_is_named() -> None:
+    hard = {"hard": share(0.5)}
+    (ranking,) = rankings(decided_run({"a": alike(0.9) | hard, "b": alike(0.9, seed=5) | hard}))
+    assert [name.rpartition(": ")[2] for name in ranking.unnoticed] == ["hard"]
+
+
+def test_what_should_have_happened_is_said_in_the_unit_of_the_check() -> None:
+    run = decided_run({"m": {"negate": share(0.5)}})
+    (row,) = rows_of(run)
+    assert row["verdict"] == "fail"
+    assert "75" in expectation(row)
+
+
+def test_history_shows_each_run_and_what_became_worse(tmp_path: Path) -> None:
+    before = decided_run({"m": alike(1.0, kinds=4)}).save(tmp_path / "first")
+    worse = alike(1.0, kinds=2) | {f"kind-{n}": share(0.3, n) for n in (2, 3)}
+    after = decided_run({"m": worse}).save(tmp_path / "second")
+    moments = history([before, after])["m"]
+    assert [moment["run"] for moment in moments] == ["first", "second"]
+    assert {way: count for way, (count, _) in moments[1]["changes"].items()} == {"worse": 2}
+    page = write_report(after, [before]).read_text("utf-8")
+    assert "2 worse" in page
+    assert 'id="history"' not in write_report(after).read_text("utf-8")
