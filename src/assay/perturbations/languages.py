@@ -1,0 +1,204 @@
+"""Edits that change what a text says, in any language: parts left out, numbers, names, opposites, negation,
+parts that were not translated.
+"""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+from assay.core import Record
+from assay.language import is_unspaced, join_words, language_of, split_sentences_of, split_words
+from assay.perturbations import edit
+from assay.perturbations.scripts import changed_by, tidy
+from assay.perturbations.tables import LANGUAGES, Cut, Table, in_case_of, light_words, table
+
+_CLAUSE = re.compile(r".+?(?:[,;](?=\s)|[，；、](?=.)|$)", re.DOTALL)
+_LIST_MARK = "、"  # between clauses in Japanese, between the parts of a list in Chinese
+_CLAUSE_MARKS = ",;，；、 "
+_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]」』]*$")
+_SHORTEST = 3  # words or characters of a clause
+_WORD = re.compile(r"(?<![\w'’-])[^\W\d_]{4,}(?![\w'’-])")
+_RUN = re.compile(r"[\u3400-\u9fff々]{2,4}|[\u30a1-\u30faー]{2,}")  # kanji or katakana: a content word
+_PAIR = re.compile(r"[\u3400-\u9fff]{2}")
+_FIGURE = re.compile(r"(?<![\d.,:])[1-9]\d{0,6}(?![\d:A-Za-z]|[.,]\d)")
+
+
+@edit.template("content-word-drop", "informativeness", languages=None)
+def ContentWordDrop(record: Record, rng: Random, *, level: float = 0.3) -> str | None:
+    """A share of the content words is left out.
+
+    In spaced scripts these are words of four letters or more that are no function words; in Japanese, runs
+    of kanji or katakana; in Chinese, pairs of characters without function words.
+    """
+    found = _content_words(record)
+    drawn = edit.draw_share(found, level, rng) if len(found) > 1 else []
+    return tidy(record.gold, [(start, end, "") for start, end in drawn]) if drawn else None
+
+
+def _content_words(record: Record) -> list[tuple[int, int]]:
+    """The places of content words."""
+    text, language = record.gold, record.language
+    light = light_words(language)
+    if language == "ja":
+        pattern = _RUN
+    elif is_unspaced(text):
+        pattern = _PAIR
+        text = re.sub("|".join(map(re.escape, light)) or "$^", lambda match: " " * len(match[0]), text)
+    else:
+        pattern = _WORD
+    return [match.span() for match in pattern.finditer(text) if match[0].lower() not in light]
+
+
+@edit.template("dropped-clause", "thoroughness", languages=None)
+def DroppedClause(record: Record, rng: Random, *, level: int = 1) -> str | None:
+    """`level` clauses, between the marks of the script, are left out, but never the one that opens a
+    sentence; whole sentences where none has two."""
+    text = record.gold
+    for _ in range(level):
+        text = _without_a_clause(text, record.language, rng) or text
+    return text if text != record.gold else None
+
+
+def _without_a_clause(text: str, language: str, rng: Random) -> str | None:
+    sentences = split_sentences_of(text)
+    several = [n for n, sentence in enumerate(sentences) if len(_clauses(sentence, language)) > 1]
+    if not several:
+        gone = rng.randrange(len(sentences)) if len(sentences) > 1 else None
+        rest = [sentence for n, sentence in enumerate(sentences) if n != gone]
+        return join_words(rest, text) if gone is not None else None
+    place = rng.choice(several)
+    clauses = _clauses(sentences[place], language)
+    cut = rng.randrange(1, len(clauses))  # the first one opens the sentence
+    rest = clauses[:cut] + clauses[cut + 1 :]
+    if cut == len(clauses) - 1:
+        end = _END.search(clauses[-1])
+        rest[-1] = rest[-1].rstrip(_CLAUSE_MARKS) + (end[0] if end else "")
+    sentences[place] = "".join(rest)
+    return join_words(sentences, text)
+
+
+def _clauses(sentence: str, language: str) -> list[str]:
+    """The clauses of a sentence with their marks; short ones belong to their neighbours."""
+    clauses: list[str] = []
+    for piece in _CLAUSE.findall(sentence):
+        in_list = language != "ja" and bool(clauses) and clauses[-1].endswith(_LIST_MARK)
+        if clauses and (in_list or min(_length(piece), _length(clauses[-1])) < _SHORTEST):
+            clauses[-1] += piece
+        else:
+            clauses.append(piece)
+    return clauses
+
+
+def _length(clause: str) -> int:
+    return sum(any(map(str.isalnum, word)) for word in split_words(clause))
+
+
+@edit.template("repeated-clause", "avoiding repetition", languages=None)
+def RepeatedClause(record: Record, rng: Random, *, level: int = 1) -> str:
+    """`level` clauses stand twice, one after the other."""
+    sentences = split_sentences_of(record.gold)
+    for place in sorted(rng.sample(range(len(sentences)), min(level, len(sentences)))):
+        clauses = _clauses(sentences[place], record.language)
+        twice = rng.randrange(len(clauses))
+        sentences[place] = _with_one_twice(clauses, twice)
+    return join_words(sentences, record.gold)
+
+
+def _with_one_twice(clauses: list[str], twice: int) -> str:
+    """A sentence in which one clause is said again; a whole sentence, where it is all one clause."""
+    if len(clauses) == 1:
+        return clauses[0] + ("" if is_unspaced(clauses[0]) else " ") + clauses[0]
+    again = clauses[twice]
+    if twice == len(clauses) - 1:
+        mark = clauses[-2].rstrip()[-1]
+        again = _END.sub("", again) + mark
+        return "".join([*clauses[:-1], again, clauses[-1]])
+    second = again if again[:1] == " " or is_unspaced(again) else f" {again}"
+    return "".join([*clauses[: twice + 1], second, *clauses[twice + 1 :]])
+
+
+@edit.template("other-numbers", "correctness", languages=LANGUAGES)
+def OtherNumbers(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+    """A share of the numbers, in figures or words, becomes another one of the same form."""
+    rules = table(record.language, "numbers")
+    cuts = rules.drawn(record.gold, 1.0, rng) if rules else []
+    written = [(start, end) for start, end, _ in cuts]
+    for match in _FIGURE.finditer(record.gold):
+        other = _other_figure(match[0], rng)
+        if other and not any(start < match.end() and match.start() < end for start, end in written):
+            cuts.append((*match.span(), other))
+    drawn = edit.draw_share(sorted(cuts), level, rng)
+    return edit.splice(record.gold, drawn) if drawn else None
+
+
+def _other_figure(figure: str, rng: Random) -> str | None:
+    """Another number of as many digits, smaller where it has several: 31 may be a day, 2024 a year."""
+    value, least = int(figure), 10 ** (len(figure) - 1)
+    if len(figure) == 1:
+        options = [n for n in range(2, 10) if n != value] if value > 1 else []
+    else:
+        options = list(range(max(least, value - 60 if len(figure) == 4 else value // 2), value))
+    return str(rng.choice(options)) if options else None
+
+
+@edit.template("other-names", "correctness", languages=LANGUAGES)
+def OtherNames(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+    """A share of the names of people, towns and countries that the list has becomes another one."""
+    return _by_table(record, "names", level, rng)
+
+
+@edit.template("opposite-words", "consistency", languages=LANGUAGES)
+def OppositeWords(record: Record, rng: Random, *, level: int = 1) -> str | None:
+    """`level` words become their opposite, or another of their kind: a day, a month, a relative.
+
+    They are few, since two opposites in one sentence may make it true again.
+    """
+    rules = table(record.language, "opposites")
+    cuts = rules.drawn(record.gold, 1.0, rng) if rules else []
+    drawn = sorted(rng.sample(cuts, min(level, len(cuts))))
+    return tidy(record.gold, drawn) if drawn else None
+
+
+@edit.template("turned-negation", "consistency", languages=LANGUAGES)
+def TurnedNegation(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+    """A share of the negations is taken out; where a text has none, one is put in."""
+    denied, stated = (table(record.language, name) for name in ("negated", "stated"))
+    if denied and (cuts := denied.drawn(record.gold, level, rng)):
+        return tidy(record.gold, cuts)
+    return _first_negated(stated, record.gold, rng) if stated else None
+
+
+def _first_negated(stated: Table, text: str, rng: Random) -> str | None:
+    """The text with its first verb negated that the table has, but for one that opens a sentence."""
+    inside = [(match, options) for match, options in stated.matches(text) if not match[0][0].isupper()]
+    if not inside:
+        return None
+    match, options = inside[0]
+    cut: Cut = (match.start(), match.end(), in_case_of(match, match.expand(rng.choice(options))))
+    return tidy(text, [cut])
+
+
+def _by_table(record: Record, name: str, level: float, rng: Random) -> str | None:
+    rules = table(record.language, name)
+    return None if rules is None else changed_by(rules, record.gold, level, rng)
+
+
+@edit.template("untranslated", "adequacy", reads="source", languages=None, seeded=False)
+def Untranslated(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+    """The last share of a translation stands in the language of its source; all of it at 1.
+
+    Sentences are kept whole where both texts have as many of them.
+    """
+    text, source = record.gold, record.source
+    if source is None or language_of(source) in ("", record.language):
+        return None
+    if level >= 1:
+        return source
+    sentences, originals = split_sentences_of(text), split_sentences_of(source)
+    if len(sentences) == len(originals) > 1:
+        kept = max(1, int(len(sentences) * (1 - level)))
+        return " ".join([*sentences[:kept], *originals[kept:]])
+    words, foreign = split_words(text), split_words(source)
+    start = join_words(words[: max(1, int(len(words) * (1 - level)))], text)
+    return f"{start} {' '.join(foreign[int(len(foreign) * (1 - level)) :])}"

@@ -1,0 +1,157 @@
+"""Edits of form for texts of any language: typing errors, marks, scripts and function words.
+
+They go by what a script has: letters and spaces, or characters alone. Words that a language confuses or
+needs come from `data/languages`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from random import Random
+
+from assay.core import Record
+from assay.datasets.lexicon import capitalised, toml_file
+from assay.language import is_unspaced
+from assay.perturbations import edit
+from assay.perturbations.tables import LANGUAGES, Cut, Table, table
+
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_ANY_WORD = re.compile(r"[^\W\d_]+")
+_KANA = re.compile(r"[\u3041-\u3096]{2,}")  # hiragana; katakana is 96 places further
+_TO_KATAKANA = 0x60
+_MARKS = re.compile(r"[.,;:!?](?=\s|$|[\"»”’)])|[¿¡]|[。，、；：！？]")
+_SCRIPTS = toml_file("languages", "scripts")
+_LOOKALIKES: dict[str, str] = dict(zip(_SCRIPTS["latin"], _SCRIPTS["cyrillic"], strict=True))
+_LOOKALIKES |= {cyrillic: latin for latin, cyrillic in _LOOKALIKES.items()}
+_TRADITIONAL: dict[str, str] = dict(zip(_SCRIPTS["simplified"], _SCRIPTS["traditional"], strict=True))
+_FOREIGN: dict[str, str] = dict(zip(_SCRIPTS["western"], _SCRIPTS["eastern"], strict=True))
+_FOREIGN |= {eastern: western for western, eastern in _FOREIGN.items()} | {"、": ",", "¿": "", "¡": ""}
+
+
+@edit.template("typing-errors", "fluency", languages=None)
+def TypingErrors(record: Record, rng: Random, *, level: float = 0.3) -> str | None:
+    """A share of the words gets two letters swapped, one left out or one typed twice.
+
+    In Chinese and Japanese, characters that sound or look alike are confused instead.
+    """
+    if is_unspaced(record.gold):
+        return _by_table(record, "confused_characters", level, rng)
+    return _in_words(record.gold, _WORD, level, rng, lambda word: _mistyped(word, rng))
+
+
+@edit.template("missing-diacritics", "fluency", languages=None)
+def MissingDiacritics(text: str, rng: Random, *, level: float = 1.0) -> str | None:
+    """A share of the words with accents, umlauts, cedillas or voicing marks loses them."""
+    pattern = re.compile(r"\w") if is_unspaced(text) else _ANY_WORD
+    return _in_words(text, pattern, level, rng, _without_marks)
+
+
+@edit.template("foreign-punctuation", "fluency", languages=None)
+def ForeignPunctuation(text: str, rng: Random, *, level: float = 1.0) -> str:
+    """A share of the marks is written as another script writes them; opening ¿ and ¡ are left out."""
+    drawn = edit.draw_share(list(_MARKS.finditer(text)), level, rng)
+    return edit.splice(text, [(mark.start(), mark.end(), _FOREIGN[mark[0]]) for mark in drawn])
+
+
+@edit.template("mixed-scripts", "fluency", languages=None)
+def MixedScripts(text: str, rng: Random, *, level: float = 0.3) -> str | None:
+    """A share of the words gets letters of another script that look alike: Latin for Cyrillic and the
+    reverse, traditional characters for simplified ones, katakana for hiragana.
+    """
+    if not is_unspaced(text):
+        return _in_words(text, _WORD, level, rng, lambda word: _mapped(word, _LOOKALIKES))
+    if _KANA.search(text):
+        return _in_words(text, _KANA, level, rng, _in_katakana)
+    return _in_words(text, re.compile(r"\w"), level, rng, lambda letter: _TRADITIONAL.get(letter, letter))
+
+
+@edit.template("mixed-languages", "fluency", languages=LANGUAGES)
+def MixedLanguages(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+    """A share of the words that the list has is said in English."""
+    return _by_table(record, "in_english", level, rng)
+
+
+@edit.template("function-word-drop", "fluency", languages=LANGUAGES)
+def FunctionWordDrop(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+    """A share of the articles, prepositions, conjunctions or particles is left out."""
+    return _by_table(record, "function_words", level, rng)
+
+
+@edit.template("wrong-function-words", "fluency", languages=LANGUAGES)
+def WrongFunctionWords(record: Record, rng: Random, *, level: float = 0.5) -> str | None:
+    """A share of the articles, prepositions, particles or measure words is one that does not fit."""
+    return _by_table(record, "confused_words", level, rng)
+
+
+def _by_table(record: Record, name: str, level: float, rng: Random) -> str | None:
+    rules = table(record.language, name)
+    return None if rules is None else changed_by(rules, record.gold, level, rng)
+
+
+def changed_by(rules: Table, text: str, level: float, rng: Random) -> str | None:
+    """The text with a share of a table's words changed; None where it has none of them."""
+    cuts = rules.drawn(text, level, rng)
+    return tidy(text, cuts) if cuts else None
+
+
+def tidy(text: str, cuts: list[Cut]) -> str:
+    """The text with stretches replaced; where a word is dropped, its space and its capital are put right."""
+    out, at, lifted = "", 0, False
+    for start, end, new in [*cuts, (len(text), len(text), "")]:
+        between = text[at:start]
+        if lifted and between.strip():
+            between, lifted = capitalised(between), False
+        out, at = out + between + (capitalised(new) if lifted and new else new), end
+        if new or start == len(text):
+            continue
+        at += len(text[end:]) - len(text[end:].lstrip(" ")) if not out or out[-1] in " \n(«„“" else 0
+        if out.endswith(" ") and text[at : at + 1] in tuple(".,;:!?…)»"):
+            out = out[:-1]
+        lifted = lifted or text[start:end][:1].isupper() and _opens(text, start)
+    return out
+
+
+def _opens(text: str, start: int) -> bool:
+    """Whether a word begins a sentence."""
+    before = text[:start].rstrip(" \"'«„“(¿¡—-")
+    return not before or before[-1] in ".!?…:\n"
+
+
+def _in_words(
+    text: str, pattern: re.Pattern[str], level: float, rng: Random, change: Callable[[str], str]
+) -> str | None:
+    """The text with a share of the words changed that the change alters."""
+    cuts = [(m.start(), m.end(), new) for m in pattern.finditer(text) if (new := change(m[0])) != m[0]]
+    return edit.splice(text, edit.draw_share(cuts, level, rng)) if cuts else None
+
+
+def _mistyped(word: str, rng: Random) -> str:
+    """A word with a typing error after its first letter."""
+    at = rng.randrange(1, len(word) - 1)
+    return rng.choice(
+        [
+            word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+            word[:at] + word[at + 1 :],
+            word[:at] + word[at] + word[at:],
+        ]
+    )
+
+
+def _without_marks(word: str) -> str:
+    """The word without accents; ё is kept, since е may be written for it."""
+    letters = [letter if letter in "ёЁ" else _base(letter) for letter in word]
+    return "".join(letters)
+
+
+def _base(letter: str) -> str:
+    return unicodedata.normalize("NFD", letter)[0]
+
+
+def _mapped(word: str, letters: dict[str, str]) -> str:
+    return "".join(letters.get(letter, letter) for letter in word)
+
+
+def _in_katakana(word: str) -> str:
+    return "".join(chr(ord(letter) + _TO_KATAKANA) for letter in word)
