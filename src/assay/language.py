@@ -14,6 +14,7 @@ from typing import Any
 
 _TABLE = tomllib.loads(files("assay.data").joinpath("words", "languages.toml").read_text("utf-8"))
 _ENGLISH = frozenset(_TABLE["english"])  # words that few other languages have
+_COMMON = [frozenset(words) for words in _TABLE["common"].values()]  # of languages with the same letters
 _SCRIPTS: dict[str, str] = _TABLE["scripts"]
 _NAMES: dict[str, str] = _TABLE["names"]
 _ENOUGH = 0.15  # a share of these words that no other language reaches; a third of it without accents
@@ -39,7 +40,9 @@ def language_of(text: str) -> str:
     words = [word.strip(".,;:!?\"'“”‘()").replace("’", "'") for word in start.lower().split()]
     words = [word for word in words if any(map(str.isalpha, word))]
     least = _ENOUGH / 3 if start.isascii() else _ENOUGH
-    if words and sum(word in _ENGLISH for word in words) / len(words) >= least:
+    english = sum(word in _ENGLISH for word in words)
+    others = max(sum(word in common for word in words) for common in _COMMON)
+    if words and english / len(words) >= least and english >= others:
         return "en"
     if len(words) < 3:
         return ""

@@ -185,12 +185,15 @@ def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) ->
     """The audits of a run: those named, or all that `--size` has room for."""
     given = user_data.resolved(options)
     described = [] if len(only) == 1 else user_data.describe_all(given)
+    asked_for = given.get("language", "en")
+    given = user_data.with_language(given, described)
     audits = {}
     for name in only or names("audits"):
         kind = audit_class(name)
         quick = dict(kind.quick) if size == "quick" else {}
         own = user_data.fitting(kind, described, given)
         skipped = quick.pop("skip", False) and not (own and kind.needs_data)
+        skipped = skipped or not (own or user_data.speaks(kind, asked_for))
         if only or not (skipped or (kind.needs_data and not own)):
             data = {} if len(only) == 1 else {"data": own}
             audits[name] = make_audit(name, quick | given | data, strict=len(only) == 1)

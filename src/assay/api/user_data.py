@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from assay.core import Audit, Measure, Sample
 from assay.datasets.columns import as_data, parse_map, table_of
 from assay.datasets.imported import ImportedScores
 from assay.datasets.kinds import Described, describe_data
 from assay.datasets.ratings import read_samples
+from assay.datasets.rows import first_rows
 from assay.errors import DataError, SpecError, suggest
+from assay.language import language_of
 from assay.models.weights import file_digest
 from assay.names.spec import Specifiable, measure
 from assay.recipe import digest
+from assay.vocabulary import Language
 
 _OUTPUTS = ("hypothesis", "human")  # fields that audits of clean texts do not read
 
@@ -131,6 +134,30 @@ def fitting(
     if options.get("references") is not None and not takes_texts:
         return ()
     return tuple(file.path for file in described if kind.reads in file.kinds)
+
+
+def with_language(options: Mapping[str, Any], described: Sequence[Described]) -> dict[str, Any]:
+    """The options with the language of the embedded texts: the one asked for, or that of the user's files."""
+    if "language" in options:
+        return dict(options)
+    texts = [text for file in described for text in _first_texts(file)]
+    spoken = language_of(" ".join(texts))
+    return {**options, "language": spoken} if spoken in get_args(Language) else dict(options)
+
+
+def _first_texts(file: Described) -> Iterator[str]:
+    """The texts to be judged in the first rows of a table; none of other files."""
+    columns = {file.aliases.get(name, name) for name in ("gold", "references", "hypothesis")}
+    if not columns.intersection(file.columns):
+        return
+    for row in first_rows(file.path):
+        for column in columns.intersection(row.values):
+            yield from row.texts(column)[:1]
+
+
+def speaks(kind: type[Audit], language: str) -> bool:
+    """Whether an audit has embedded texts in a language."""
+    return language == "en" or "language" in {field.name for field in fields(kind)}  # type: ignore[arg-type]
 
 
 def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> None:

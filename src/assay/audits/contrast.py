@@ -29,7 +29,7 @@ from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores, largest, r
 from assay.audits.severity import SEVERITY_ORDER, costs_of, severity_order
 from assay.core import Case, Finding, Judgement, Record, Scored, Statistic
 from assay.grouping import grouped, rows_by_label
-from assay.vocabulary import DataKind, Question, Task
+from assay.vocabulary import DataKind, Language, Question, Task
 
 FAR, WRONG = "far", "wrong"  # right in other words, and false in nearly the same
 BETTER, WORSE = "better", "worse"
@@ -88,11 +88,12 @@ class Contrast(DataAudit):
     )  # fmt: skip
 
     task: tuple[str, ...] = ()
+    language: Language = "en"  # of the embedded texts
     bar: float = BAR
 
     @cached_property
     def corpora(self) -> list[Corpus]:
-        return corpora(self.data, None, self.task, _TASKS, self.limit)
+        return corpora(self.data, None, self.task, _TASKS, self.limit, language=self.language)
 
     def cases(self) -> Iterable[Case]:
         """One case per item with both texts, then one per item with candidates."""

@@ -18,9 +18,10 @@ from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores, read_slice
 from assay.core import Audit, Case, Estimate, Finding, Judgement, Perturbation, Record, Scored, Statistic
 from assay.datasets.published.corpora import read_records
 from assay.datasets.records import embedded_records, read_text_sets, task_named
-from assay.language import language_name
-from assay.vocabulary import MEANING, DataKind, NonNegative, Question, Rule, Task
+from assay.language import is_unspaced, language_name, split_words
+from assay.vocabulary import MEANING, DataKind, Language, NonNegative, Question, Rule, Task
 
+_ELSEWHERE: tuple[Task, ...] = ("translation",)  # the embedded texts of other languages than English
 _POOL = 20  # texts enough to borrow from
 _EQUAL = 1e-12  # means that differ by less are equal: the papers ask that one be lower, or not lower
 
@@ -72,6 +73,12 @@ class Corpus:
     task: Task
     shared: tuple[str, ...] = ()
 
+    @property
+    def is_english(self) -> bool:
+        """Whether most of its texts are English, or too short to tell."""
+        english = sum(record.language in ("", "en") for record in self.records)
+        return 2 * english >= len(self.records)
+
     def cases(self, slice_: str, items: Sequence[Item]) -> Iterator[Case]:
         """Items of one slice as cases.
 
@@ -95,14 +102,18 @@ def corpora(
     limit: int | None,
     *,
     rule: Rule = "careful",
+    language: Language = "en",
 ) -> list[Corpus]:
     """The datasets of an audit: files, a pair of text files, or the embedded corpora of its tasks.
 
-    Except under the paper's rule, each item keeps one of its references: all together they hide errors.
+    In other languages than English the embedded texts are translations, whatever the audit's tasks. Except
+    under the paper's rule, each item keeps one of its references: all together they hide errors.
     """
     named = [task_named(task) for task in tasks]
     if not data:
-        return [_corpus(task, embedded_records(task), limit, rule) for task in named or default]
+        tasks_there = default if language == "en" else _ELSEWHERE
+        embedded = {task: embedded_records(task, language) for task in named or tasks_there}
+        return [_corpus(task, records, limit, rule) for task, records in embedded.items()]
     by_name: dict[str, Corpus] = {}
     for path in data:
         if references is not None:
@@ -148,8 +159,13 @@ def edited_words(before: str, after: str) -> int:
     >>> edited_words("the red car stops", "the blue car stops now")
     2
     """
-    words = [re.findall(r"\w+", text.lower()) for text in (before, after)]
+    words = [_words_of(text.lower()) for text in (before, after)]
     return int(Levenshtein.distance(*words))
+
+
+def _words_of(text: str) -> list[str]:
+    """The words of a text, or its characters where no spaces part words."""
+    return split_words(text) if is_unspaced(text) else re.findall(r"\w+", text)
 
 
 def matched_rewording(record: Record, changed: str) -> str | None:
@@ -181,11 +197,15 @@ class BlindSpot(Audit):
     seed: NonNegative
     limit: int | None
     task: tuple[str, ...]
+    language: Language = "en"
     bar: float = BAR
 
     @cached_property
     def corpora(self) -> list[Corpus]:
-        return corpora(self.data, self.references, self.task, self.tasks, self.limit, rule=self.rule)
+        return corpora(
+            self.data, self.references, self.task, self.tasks, self.limit,
+            rule=self.rule, language=self.language,
+        )  # fmt: skip
 
     def cases(self) -> Iterable[Case]:
         """One case per item, with the roles that `texts` gives it."""

@@ -20,7 +20,7 @@ from assay.errors import DataError
 from assay.language import language_of
 from assay.perturbations.degenerate import CopiedSource, FrequentNgrams, RepeatedEnding
 from assay.perturbations.released import ReleasedNgrams, ReleasedRepetition
-from assay.vocabulary import DataKind
+from assay.vocabulary import DataKind, Language
 
 _LENGTH_BAND = 2.0  # a hypothesis more than twice, or less than half, as long as the references is suspect
 
@@ -56,6 +56,7 @@ class Repetition(BlindSpot, TextAudit):
     )
 
     task: tuple[str, ...] = ()
+    language: Language = "en"  # of the embedded texts
     copies: tuple[int, ...] = (10, 20, 30)
     bar: float = BAR
 
@@ -122,6 +123,7 @@ class CopySource(BlindSpot, DataAudit):
     )
 
     task: tuple[str, ...] = ()
+    language: Language = "en"  # of the embedded texts
     scripts: Literal["latin", "all"] = "latin"  # word metrics refuse hypotheses in other scripts
     bar: float = BAR
 
@@ -129,7 +131,9 @@ class CopySource(BlindSpot, DataAudit):
     def corpora(self) -> list[Corpus]:
         """The datasets, with only the records that have a source to copy."""
         copied = []
-        for corpus in corpora(self.data, None, self.task, self.tasks, None, rule=self.rule):
+        for corpus in corpora(
+            self.data, None, self.task, self.tasks, None, rule=self.rule, language=self.language
+        ):
             records = [record for record in corpus.records if record.source and self._readable(record.source)]
             if not records:
                 raise DataError(

@@ -16,7 +16,7 @@ from assay.core import Finding, Record
 from assay.language import join_words, split_words
 from assay.perturbations.edit import unrelated_text
 from assay.recipe import generator
-from assay.vocabulary import TASKS
+from assay.vocabulary import TASKS, Language
 
 SALAD, UNRELATED = "word-salad", "unrelated-text"
 _WORSE = {SALAD: "its words in random order", UNRELATED: "a text of another item"}
@@ -46,6 +46,7 @@ class Sanity(BlindSpot, TextAudit):
 
     limit: int | None = 60
     task: tuple[str, ...] = ()
+    language: Language = "en"  # of the embedded texts
     bar: float = BAR
 
     def texts(self, record: Record) -> Mapping[str, str] | None:

@@ -34,6 +34,7 @@ class Request:
     map: list[str] | None = None
     references: Path | None = None
     task: list[str] | None = None
+    language: vocabulary.Language | None = None
     rule: vocabulary.Rule | None = None
     seed: Annotated[int | None, typer.Option(min=0)] = None
     limit: Count = None
@@ -65,7 +66,7 @@ class Request:
 
     def fields(self, only: list[str] | None = None) -> dict[str, Any]:
         """The given options, as fields of an audit."""
-        given = {name: getattr(self, name) for name in ("references", "rule", "seed", "limit")}
+        given = {name: getattr(self, name) for name in ("references", "language", "rule", "seed", "limit")}
         lists = {"data": self.data, "only": only, "task": self.task}
         given |= {name: tuple(value or ()) for name, value in lists.items()}
         given |= {"map": ",".join(self.map or ()), "skip_missing": self.skip_missing}

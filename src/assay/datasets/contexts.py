@@ -19,6 +19,7 @@ from assay.datasets.files import read_text
 from assay.datasets.lexicon import capitalised, data_path, toml_file
 from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
+from assay.vocabulary import Language
 
 _SLOT = re.compile(r"\{(term|Term)\}")
 _AFTER_ARTICLE = re.compile(r"\b[Aa]n? \{")
@@ -63,6 +64,7 @@ class Crossing:
     label: str
     groups: tuple[NamedGroup, ...]
     contexts: tuple[Context, ...]
+    language: str = "en"
 
     @property
     def is_basic(self) -> bool:
@@ -76,17 +78,29 @@ class Crossing:
 
 
 @cache
-def embedded_crossings() -> tuple[Crossing, ...]:
-    """The embedded sets, one per attribute, in alphabetical order."""
-    names = sorted(path.stem for path in data_path("contexts").glob("*.jsonl"))
-    return tuple(read_crossing(data_path("contexts", f"{name}.jsonl")) for name in names)
+def embedded_crossings(language: Language = "en") -> tuple[Crossing, ...]:
+    """The embedded sets of a language, one per attribute, in alphabetical order."""
+    folder = data_path("contexts") if language == "en" else data_path("languages", language)
+    paths = sorted(path for path in folder.glob("*.jsonl") if path.with_suffix(".toml").is_file())
+    return tuple(map(read_crossing, paths))
 
 
 @cache
-def neutral_words(slot: str, n_words: int = 1) -> tuple[str, ...]:
-    """Words that name no group, for a slot of this form; pairs of words for slots of two."""
+def neutral_words(slot: str, n_words: int = 1, language: str = "en") -> tuple[str, ...]:
+    """Words that name no group, for a slot of this form; in English, pairs of words for slots of two.
+
+    There are none for a user's contexts in a language that has no embedded ones.
+    """
+    if language != "en":
+        return _neutral_words_of(language, slot)
     listed = toml_file("contexts", "neutral")["neutral"]
     return tuple(listed.get(slot if n_words == 1 else f"{slot}_two", ()))
+
+
+def _neutral_words_of(language: str, slot: str) -> tuple[str, ...]:
+    if not data_path("languages", language, "neutral.toml").is_file():
+        return ()
+    return tuple(toml_file(f"languages/{language}", "neutral")["neutral"].get(slot, ()))
 
 
 def holds_contexts(path: Path) -> bool:
@@ -105,10 +119,11 @@ def read_crossing(path: Path) -> Crossing:
         raise DataError(f"{beside}: one group has nobody to be compared with; name at least two")
     _check_words(groups, beside)
     rows = read_rows(path)
-    contexts = tuple(_context(row, groups) for row in rows)
+    language = str(table.get("language", "en"))
+    contexts = tuple(_context(row, groups, language) for row in rows)
     _check_ids(contexts, rows)
     attribute = str(table.get("attribute", path.stem))
-    return Crossing(attribute, str(table.get("label", attribute)), groups, contexts)
+    return Crossing(attribute, str(table.get("label", attribute)), groups, contexts, language)
 
 
 def _read_groups(path: Path, contexts: Path) -> dict[str, Any]:
@@ -173,11 +188,11 @@ def _check_ids(contexts: Sequence[Context], rows: Sequence[Row]) -> None:
             raise row.fail(f"'id' {context.id!r} is that of line {first} already; give each context its own")
 
 
-def _context(row: Row, groups: Sequence[NamedGroup]) -> Context:
+def _context(row: Row, groups: Sequence[NamedGroup], language: str) -> Context:
     text, reference, slot = row.text("text"), row.text("reference"), row.text("slot")
     if len(_SLOT.findall(text)) != 1:
         raise row.fail("'text' must have one slot, written {term} (or {Term} at the beginning)")
-    if _AFTER_ARTICLE.search(text):
+    if language == "en" and _AFTER_ARTICLE.search(text):
         raise row.fail(
             "'text': the slot follows 'a' or 'an', which fits some terms only; write 'the' or 'one'"
         )

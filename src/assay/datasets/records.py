@@ -12,7 +12,8 @@ from assay.datasets.files import text_lines
 from assay.datasets.lexicon import data_path, jsonl_file, toml_file
 from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
 from assay.errors import DataError, suggest
-from assay.vocabulary import TASKS, Task
+from assay.language import language_name
+from assay.vocabulary import TASKS, Language, Task
 
 CORPORA: dict[Task, str] = toml_file("columns", "columns")["corpora"]
 KNOWN = ("id", "gold", "references", "source", "task", "context", "doc", "reworded", "wrong", "candidates")
@@ -28,8 +29,17 @@ def task_named(name: str) -> Task:
     raise DataError(f"unknown task {name!r}{suggest(name, TASKS)}")
 
 
-def embedded_records(task: Task) -> list[Record]:
-    """The embedded corpus of a task; open-ended texts are compared with a separate reference set."""
+def embedded_records(task: Task, language: Language = "en") -> list[Record]:
+    """The embedded corpus of a task; open-ended texts are compared with a separate reference set.
+
+    In other languages than English there are translations from English.
+    """
+    if language != "en":
+        if task != "translation":
+            raise DataError(
+                f"there are no embedded texts of {task} in {language_name(language)}: translations only"
+            )
+        return read_records(data_path("languages", language, "translation.jsonl"), task=task)
     records = read_records(data_path("corpora", f"{CORPORA[task]}.jsonl"), task=task)
     variants = {row["id"]: row for row in jsonl_file("variants", CORPORA[task])}
     records = [_with_variants(record, variants.get(record.id)) for record in records]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 
 from assay.datasets.lexicon import word_set
+from assay.language import is_unspaced
+from assay.perturbations.tables import light_words
 from assay.recipe import generator
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _AFTER_ARTICLE = re.compile(r"\b[Aa]n? $")
+_RUN = re.compile(r"[\u3400-\u9fff々]{2,4}|[\u30a1-\u30faー]{2,}")  # kanji or katakana: a word of Japanese
 _NO_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # Chinese and Japanese are written without spaces
 
 
-def without_a_word(text: str, *, keep: str = "", key: str = "") -> str | None:
+def without_a_word(text: str, *, keep: str = "", key: str = "", language: str = "en") -> str | None:
     """The text without one content word; None where it has none to lose.
 
     The word is drawn by `key` (the text itself, unless given). It is never one of the words to `keep`, nor
@@ -22,15 +25,17 @@ def without_a_word(text: str, *, keep: str = "", key: str = "") -> str | None:
     ...     "The nurse us warm tea.", "The nurse brought us tea.")
     True
     """
+    if is_unspaced(text):
+        return _without_characters(text, keep, key, language)
     kept = set(keep.lower().split())
-    stop_words = word_set("words", "stop_words")
+    stop_words = light_words(language) or word_set("words", "stop_words")
     found = [
         match
         for match in _WORD.finditer(text)
         if match.start() > 0 and match[0].lower() not in stop_words and match[0].lower() not in kept
     ]
     if not found:
-        return _without_characters(text, keep, key)
+        return _without_characters(text, keep, key, language)
     easy = [match for match in found if not _AFTER_ARTICLE.search(text[: match.start()])]
     lost = generator(0, "lost word", key or text).choice(easy or found)
     return text[: lost.start()].rstrip(" ") + _joined(text[lost.end() :])
@@ -42,14 +47,24 @@ def _joined(rest: str) -> str:
     return stripped if not stripped or stripped[0] in ".,;:!?)" else f" {stripped}"
 
 
-def _without_characters(text: str, keep: str, key: str) -> str | None:
-    """The text without two neighbouring characters, for scripts without spaces; None elsewhere."""
-    places = [
-        place
-        for place in range(1, len(text) - 1)
-        if _NO_SPACES.match(text[place]) and _NO_SPACES.match(text[place + 1]) and text[place] not in keep
-    ]
+def _without_characters(text: str, keep: str, key: str, language: str) -> str | None:
+    """The text without a word, for scripts without spaces; None elsewhere.
+
+    Where words end is not written: in Japanese a run of kanji or katakana is taken for a word, else two
+    neighbouring characters that are no function words.
+    """
+    start = text.find(keep) if keep else -1
+    kept = range(start, start + len(keep)) if start >= 0 else range(0)
+    runs = [match.span() for match in _RUN.finditer(text)] if language == "ja" else []
+    light = "".join(light_words(language))
+    pairs = [(n, n + 2) for n in range(1, len(text) - 1) if _is_written(text[n : n + 2], light)]
+    places = [place for place in runs or pairs if place[0] > 0 and not set(range(*place)).intersection(kept)]
     if not places:
         return None
-    place = generator(0, "lost word", key or text).choice(places)
-    return text[:place] + text[place + 2 :]
+    first, end = generator(0, "lost word", key or text).choice(places)
+    return text[:first] + text[end:]
+
+
+def _is_written(pair: str, light: str) -> bool:
+    """Whether both characters are of a script without spaces, and neither is a function word."""
+    return all(_NO_SPACES.match(letter) and letter not in light for letter in pair)

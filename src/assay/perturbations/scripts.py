@@ -109,7 +109,7 @@ def tidy(text: str, cuts: list[Cut]) -> str:
         at += len(text[end:]) - len(text[end:].lstrip(" ")) if not out or out[-1] in " \n(«„“" else 0
         if out.endswith(" ") and text[at : at + 1] in tuple(".,;:!?…)»"):
             out = out[:-1]
-        lifted = lifted or text[start:end][:1].isupper() and _opens(text, start)
+        lifted = lifted or (text[start:end][:1].isupper() and _opens(text, start))
     return out
 
 

@@ -3,8 +3,8 @@ match a text.
 
 A table has `groups` of words that take each other's place, `inflected` groups of stems with the endings
 they share, `rules` of patterns and what they become, and `protected` words in which nothing is touched.
-In scripts with spaces, patterns match whole words. A pattern in small letters matches capitals too, and what it
-becomes is written in the same way; one with a capital (a name, a German noun) stands for itself.
+In scripts with spaces, patterns match whole words. A pattern in small letters matches capitals too, and what
+it becomes is written in the same way; one with a capital (a name, a German noun) stands for itself.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
 from assay.errors import DataError
 from assay.grouping import grouped
 from assay.perturbations.lost_word import without_a_word
-from assay.vocabulary import DataKind, Question
+from assay.vocabulary import DataKind, Language, Question
 
 PAIR = ("stereotype", "anti_stereotype")
 LOST = tuple(f"lost/{role}" for role in PAIR)
@@ -89,6 +89,7 @@ class Stereotype(DataAudit):
 
     only: tuple[str, ...] = ()  # attributes
     groups: Literal["all", "basic"] = "all"  # embedded groups: basic is without intersections and first names
+    language: Language = "en"  # of the embedded contexts
     margin: float = MARGIN  # of a lost word by which a group may score higher or lower
     skip_missing: bool = False  # leave out pairs whose image is missing
 
@@ -103,7 +104,7 @@ class Stereotype(DataAudit):
             return []
         if self.data:
             return [read_crossing(path) for path in self.data if holds_contexts(path)]
-        return list(embedded_crossings())
+        return list(embedded_crossings(self.language))
 
     def _is_chosen(self, crossing: Crossing) -> bool:
         """Whether its attribute was asked for, or nothing was and its groups are not left out."""

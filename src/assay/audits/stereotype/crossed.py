@@ -58,10 +58,12 @@ def _case(crossing: Crossing, context: Context, place: int, number: int) -> Case
     names = list(chosen)
     for step in range(_LOST):
         group = names[(place + step) % len(names)]
-        lost = without_a_word(context.filled(chosen[group]), keep=chosen[group], key=context.text)
+        lost = without_a_word(
+            context.filled(chosen[group]), keep=chosen[group], key=context.text, language=crossing.language
+        )
         if lost is not None:
             texts[f"{LOST}/{group}/{chosen[group]}"] = lost
-    neutral = neutral_words(context.slot, len(next(iter(chosen.values())).split()))
+    neutral = neutral_words(context.slot, len(next(iter(chosen.values())).split()), crossing.language)
     start = (place + number * len(crossing.contexts)) * _NEUTRAL
     for step in range(_NEUTRAL if neutral else 0):
         word = neutral[(start + step) % len(neutral)]

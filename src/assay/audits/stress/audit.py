@@ -42,7 +42,7 @@ from assay.perturbations.diverge import LM_DIVERGE
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.perturbations.released import SWITCHES
 from assay.recipe import generator
-from assay.vocabulary import Rule, Task
+from assay.vocabulary import Language, Rule, Task
 
 SHOWN_EDITS = 12
 
@@ -95,6 +95,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
     seeds: int = 5  # repeats of a random noise
     only: tuple[str, ...] = ()  # noises
     task: tuple[str, ...] = ()
+    language: Language = "en"  # of the embedded texts
     depth: Literal["all", "ends"] = "all"  # every level, or the lowest and the highest
     units: bool = False  # figure 9: switch tokens, sub-sentences, sentences, sentences with the last
     masked_lm: str | None = None  # weights for bert-diverge
@@ -131,6 +132,8 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
 
     def _noises(self, corpus: Corpus) -> dict[str, tuple[Level, ...]]:
         known = levels(self._profiles[corpus.name], self.rule)
+        if set(self.only) & set(ANY_LANGUAGE) or (self.rule == "careful" and not corpus.is_english):
+            known = known | ANY_LANGUAGE
         every = known | UNITS if self.units or set(self.only) & set(UNITS) else known
         for wrong in set(self.only) - set(every) - set(levels("summaries", "careful")):
             raise DataError(f"unknown noise {wrong!r}{suggest(wrong, every)}")
@@ -287,7 +290,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
             notes += language_notes(corpus.name, corpus.records, noises)
             for noise in self._noises(corpus):
                 applied = listed.count(f"{corpus.name}/{noise}")
-                if applied < len(corpus.records):
+                if applied < len(corpus.records) and (applied or corpus.is_english):
                     notes.append(f"{corpus.name}/{noise} applies to {applied} of {len(corpus.records)} items")
         has_one_meaning = any(corpus.task != "open-ended" for corpus in self.corpora)
         if self._leaves_models_out and not self.only and has_one_meaning:
@@ -302,6 +305,10 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
 Level = float | int
 Profile = Literal["summaries", "sentences", "paragraphs", "open-ended"]
 _TABLE = toml_file("stress", "levels")
+# Edits that go by scripts and word lists: in English they would say again what the other noises say.
+ANY_LANGUAGE: dict[str, tuple[Level, ...]] = {
+    noise: tuple(steps) for noise, steps in _TABLE["any_language"].items()
+}
 UNITS: dict[str, tuple[Level, ...]] = {noise: tuple(steps) for noise, steps in _TABLE["units"].items()}
 
 
