@@ -32,12 +32,12 @@ ALLOWED: dict[str, set[str]] = {
     "engine": {"core", "datasets", "errors", "foreign", "grouping", "models", "names", "recipe", "statistics", "vocabulary"},
     # Of audits only the arithmetic of decisions.
     "reading": {
-        "audits", "core", "datasets", "engine", "errors", "grouping", "models", "statistics", "vocabulary",
+        "audits", "core", "datasets", "engine", "errors", "grouping", "language", "models", "statistics", "vocabulary",
     },
     "report": {"core", "datasets", "errors", "grouping", "models", "reading", "vocabulary"},
     "api": {
-        "__version__", "core", "datasets", "engine", "errors", "models", "names", "reading", "recipe", "report", "statistics",
-        "vocabulary",
+        "__version__", "core", "datasets", "engine", "errors", "language", "models", "names", "reading", "recipe", "report",
+        "statistics", "vocabulary",
     },
     "mitigation": {
         "api", "audits", "core", "datasets", "engine", "errors", "grouping", "metrics", "models", "names", "perturbations",

@@ -45,7 +45,7 @@ DataKind = Literal[
     "contrasts", "challenge",
 ]  # fmt: skip
 # The languages of the embedded texts.
-Language = Literal["en", "de", "es", "fr", "ja", "ru", "zh"]
+Language = Literal["en", "de", "es", "fr"]
 TASKS: tuple[Task, ...] = get_args(Task)
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 # The words of version 0.1, in its run folders and in plug-ins written for it.

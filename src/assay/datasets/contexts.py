@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from assay.datasets.files import read_text
 from assay.datasets.lexicon import capitalised, data_path, toml_file
@@ -98,7 +98,7 @@ def neutral_words(slot: str, n_words: int = 1, language: str = "en") -> tuple[st
 
 
 def _neutral_words_of(language: str, slot: str) -> tuple[str, ...]:
-    if not data_path("languages", language, "neutral.toml").is_file():
+    if language not in get_args(Language):
         return ()
     return tuple(toml_file(f"languages/{language}", "neutral")["neutral"].get(slot, ()))
 

@@ -10,6 +10,7 @@ from assay.perturbations.tables import light_words
 from assay.recipe import generator
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_WHOLE_WORD = re.compile(r"(?<![\w'’-])[^\W\d_]{4,}(?![\w'’-])")  # not the half of grand-mère
 _AFTER_ARTICLE = re.compile(r"\b[Aa]n? $")
 _RUN = re.compile(r"[\u3400-\u9fff々]{2,4}|[\u30a1-\u30faー]{2,}")  # kanji or katakana: a word of Japanese
 _NO_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # Chinese and Japanese are written without spaces
@@ -31,7 +32,7 @@ def without_a_word(text: str, *, keep: str = "", key: str = "", language: str = 
     stop_words = light_words(language) or word_set("words", "stop_words")
     found = [
         match
-        for match in _WORD.finditer(text)
+        for match in (_WORD if language == "en" else _WHOLE_WORD).finditer(text)
         if match.start() > 0 and match[0].lower() not in stop_words and match[0].lower() not in kept
     ]
     if not found:

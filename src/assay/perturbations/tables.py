@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
-from assay.datasets.lexicon import data_path, match_case, toml_file
+from assay.datasets.lexicon import match_case, toml_file
 from assay.perturbations.edit import draw_share
+from assay.vocabulary import Language
 
-LANGUAGES = frozenset({"de", "es", "fr", "ja", "ru", "zh"})  # those with tables
+LANGUAGES: frozenset[str] = frozenset(get_args(Language)) - {"en"}  # those with tables
 WITHOUT_SPACES = frozenset({"ja", "zh"})
 Cut = tuple[int, int, str]
 
@@ -65,7 +66,7 @@ def in_case_of(match: re.Match[str], new: str) -> str:
 @cache
 def table(language: str, edit: str) -> Table | None:
     """The table of an edit in a language; None where there is none."""
-    if language not in LANGUAGES or not data_path("languages", language, "words.toml").is_file():
+    if language not in LANGUAGES:
         return None
     entry = toml_file(f"languages/{language}", "words").get(edit)
     return None if entry is None else _compiled(entry, language)

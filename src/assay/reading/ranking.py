@@ -17,6 +17,7 @@ import numpy as np
 from assay.core import Estimate
 from assay.datasets.lexicon import toml_file
 from assay.grouping import grouped
+from assay.language import language_name
 from assay.reading.answers import answers, kinds_in_words
 from assay.reading.decisions import Against, Aspect, Decisions, Order, decisions_of, mean_order
 from assay.reading.lines import EVERYTHING, Kinds, Line, People, Ranking
@@ -60,7 +61,7 @@ def _rankings(run: StoredRun) -> Iterator[Ranking]:
         people = rated.on(task, is_own=task in own)
         lines = [replace(line, rated=people.get(metric)) for metric, line in facts.items()]
         starts = (*own, *embedded) if task == EVERYTHING else (task,)
-        tables.append(replace(_ranked(run, lines, task), is_own=task in own, texts=_whose(own, starts)))
+        tables.append(replace(_ranked(run, lines, task), is_own=task in own, texts=_whose(run, own, starts)))
     whole = [line for table in tables if table.task == EVERYTHING for line in table.lines]
     overall = {line.metric: line.rank for line in whole if line.rank is not None}
     for table in tables:
@@ -86,10 +87,18 @@ def _start(row: Row) -> str:
     return str(row["slice"]).partition("/")[0]
 
 
-def _whose(own: Sequence[str], starts: Sequence[str]) -> str:
+def _whose(run: StoredRun, own: Sequence[str], starts: Sequence[str]) -> str:
     """Whose texts slices that start so are about."""
-    whose = {start in own: "your texts" if start in own else "embedded English texts" for start in starts}
+    embedded = f"embedded {language_name(_embedded_language(run))} texts"
+    whose = {start in own: "your texts" if start in own else embedded for start in starts}
     return " and ".join(whose[is_own] for is_own in sorted(whose, reverse=True))
+
+
+def _embedded_language(run: StoredRun) -> str:
+    """The language of the run's embedded texts."""
+    options = [audit["options"] for audit in run.about.get("audits", {}).values()]
+    spoken = [values.get("language", "en") for values in options]
+    return next((code for code in spoken if code != "en"), "en")
 
 
 def _facts(run: StoredRun) -> dict[str, Line]:
