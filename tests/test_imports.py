@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "foreign": set(),
     "core": {"language", "recipe", "vocabulary"},
     "models": {"core", "errors", "recipe", "vocabulary"},
-    "datasets": {"core", "errors", "models", "recipe", "vocabulary"},
+    "datasets": {"core", "errors", "language", "models", "recipe", "vocabulary"},
     "metrics": {"core", "datasets", "errors", "models", "recipe", "vocabulary"},
     "names": {"core", "errors", "datasets", "foreign", "metrics", "models", "recipe", "vocabulary"},
     "perturbations": {"core", "datasets", "errors", "language", "models", "names", "recipe", "vocabulary"},
