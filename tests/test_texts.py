@@ -350,3 +350,8 @@ def test_neutral_words_that_follow_one_another_differ_in_length() -> None:
     for slot in ("adjective", "noun", "plural"):
         neutral = neutral_words(slot)
         assert sum(abs(len(a) - len(b)) >= 3 for a, b in pairwise(neutral)) >= 45
+
+
+def test_the_page_of_texts_is_that_of_the_data() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    assert runpy.run_path(str(docs / "make_texts.py"))["page"]() == (docs / "texts.md").read_text("utf-8")

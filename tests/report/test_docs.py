@@ -121,19 +121,13 @@ def test_the_reference_explains_every_statistic() -> None:
     assert [name for name in names("audits") if f"### {name}" not in text] == []
 
 
-def test_the_margins_that_reading_explains_are_the_defaults() -> None:
-    from assay.audits.gap import NOTICED, UNFAIR
-
+def test_the_bars_that_reading_explains_are_the_defaults() -> None:
     from assay.audits.checklist.audit import Checklist
+    from assay.audits.effects import BAR, MARGIN
     from assay.audits.stereotype.audit import Stereotype
 
-    text = (ROOT / "docs" / "reading.md").read_text("utf-8")
-    assert (
-        f"margin of fairness is {UNFAIR:g}% of the gap between two groups, that of an error {NOTICED:g}%"
-        in text
-    )
-    assert (
-        f"`score_change` of a harmless edit | % of the gap | 0 | {Checklist().tolerance:g} either way" in text
-    )
-    assert (Stereotype().margin, Checklist().margin) == (UNFAIR, NOTICED)
-    assert f"0.30 × 4% = {0.30 * 4:g}% of the gap" in text
+    text = " ".join((ROOT / "docs" / "reading.md").read_text("utf-8").split())
+    assert (Checklist().bar, Stereotype().margin) == (BAR, MARGIN) == (75, 0.25)
+    assert f"fewer than {BAR:g} of 100 cases" in text
+    assert "A quarter of a lost word is the line between fair and unfair" in text
+    assert f"lower by {0.30 * 0.5:.0%} of a lost word per text" in text
