@@ -17,6 +17,7 @@ from assay.api.runs import Run
 from assay.cli import app
 from assay.core import Audit, Case, Judgement, Measure, Metric, Sample, Scored, SetMetric
 from assay.engine.plan import score_all
+from assay.engine.questions import Limits
 from assay.engine.session import Session
 
 
@@ -94,7 +95,7 @@ class Causal(Length):
 
 
 def test_an_audit_that_was_asked_for_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.api.pipeline.QUICK_TOKENS", 0)
+    monkeypatch.setattr("assay.engine.questions.QUICK_TOKENS", 0)
     run = audit([Causal()], only=("repetition",), limit=2, session=Session.open(cache=None))
     assert run.metrics == ["causal"]
 
@@ -103,7 +104,7 @@ def test_the_dearest_audits_are_left_out_and_named() -> None:
     audits = {"growing": Growing()}
     work = {"growing": [Case("a", {"text": Sample("word " * 20, ("word",))}, "s")]}
     measures = [Measure("causal", Causal()), Measure("length", Length())]
-    scored, notes = score_all(audits, work, measures, Session(), causal_tokens=10)
+    scored, notes = score_all(audits, work, measures, Session(), limits=Limits(tokens=10))
     assert "causal" not in [answer.metric for answer in scored["growing"]]
     assert "causal reads token by token; without --only, quick leaves out growing" in notes
 
@@ -192,8 +193,9 @@ def test_a_dry_run_counts_what_the_run_would_score(
 ) -> None:
     """Neither what a metric without references cannot answer nor what is too dear at quick size."""
     chosen = {name: make_audit(name, {"limit": 3}, strict=False) for name in ("repetition", "association")}
-    monkeypatch.setattr(pipeline, "choose_audits", lambda *_: chosen)
-    monkeypatch.setattr(pipeline, "QUICK_TOKENS", tokens)
-    (row,) = pipeline.estimate_cost((), [TokenByToken()], {}, "quick", Session())
+    monkeypatch.setattr(pipeline, "choose_audits", lambda *_, **__: chosen)
+    monkeypatch.setattr("assay.engine.questions.QUICK_TOKENS", tokens)
+    ((row,), notes) = pipeline.estimate_cost((), [TokenByToken()], {}, "quick", Session())
     assert row.samples == sum(len(case.samples) for name in left for case in chosen[name].cases())
     assert bool(row.samples) == bool(left)
+    assert any("leaves out repetition" in note for note in notes) == (not left)

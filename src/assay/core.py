@@ -269,6 +269,22 @@ class Explanation:
         return cls(fields["kind"], tuple(fields["rows"]), tuple(fields["columns"]), values)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a judge would be asked to score some samples: questions, and tokens read and written."""
+
+    questions: int
+    read: int
+    written: int
+    is_paid: bool = False
+
+    def __add__(self, other: Asked) -> Asked:
+        """What both together are asked."""
+        is_paid = self.is_paid or other.is_paid
+        sums = (self.questions + other.questions, self.read + other.read, self.written + other.written)
+        return Asked(*sums, is_paid=is_paid)
+
+
 class _Scorer(Recipe):
     """What sample metrics and set metrics declare alike."""
 
@@ -309,6 +325,11 @@ class _Scorer(Recipe):
         """How many parameters the backbone has, where known without loading it."""
         return None
 
+    @property
+    def quick_questions(self) -> int | None:
+        """How many questions `assay audit` puts to a judge at `--size quick`; None of other metrics."""
+        return None
+
     @classmethod
     def absent(cls) -> str | None:
         """What no installer brings and must be put in place by hand; None where nothing is."""
@@ -344,6 +365,10 @@ class Metric(_Scorer, ABC):
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> Answer:
         """One value per sample, None where there is none; (n, outputs) where `outputs` is given."""
+
+    def asked(self, samples: Sequence[Sample]) -> Asked | None:
+        """What a model would be asked to score the samples; None of a metric that asks nobody."""
+        return None
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats | None:
         """Every row against every column, where the metric can do better than pair by pair."""
@@ -452,6 +477,7 @@ class Audit(Recipe, ABC):
     wants: ClassVar[str] = "check --data, --only and --limit"  # what to do when there is nothing to score
     reads: ClassVar[DataKind | None] = None  # which data of a user's it takes in a run of several audits
     needs_data: ClassVar[bool] = False  # there is no embedded data: ratings come from the user
+    of_judges: ClassVar[bool] = False  # asks what only judges have; no other metric is put to it
     quick: ClassVar[Mapping[str, Any]] = {}  # field values of `--size quick`
     quick_items: ClassVar[int] = 60  # cases of a slice that a model reads at `--size quick`
 
@@ -463,9 +489,21 @@ class Audit(Recipe, ABC):
         """The next round of a search, for one metric at a time; empty when the search is over."""
         return ()
 
+    def foreseen(self, about: Mapping[str, Any]) -> Sequence[Case]:
+        """What `more` will surely ask of a metric with these facts, so that its cost is known before."""
+        return ()
+
     def panel(self) -> Sequence[str]:
         """Specs of further metrics that score this audit's cases, beside those asked for."""
         return ()
+
+    def companions(self, measures: Sequence[Measure]) -> Sequence[str]:
+        """Specs of metrics that answer what those asked for cannot; they score `companion_cases`."""
+        return ()
+
+    def companion_cases(self, cases: Sequence[Case | Grid]) -> Sequence[Case | Grid]:
+        """The part of the cases that companions score."""
+        return cases
 
     def final(self, scored: Sequence[Scored]) -> Sequence[Case]:
         """Cases that every metric scores after all searches have ended."""

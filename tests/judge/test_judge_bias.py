@@ -82,6 +82,18 @@ def test_a_signal_that_makes_wrong_answers_win_is_found(slice_: str, mode: str) 
     )
 
 
+def test_every_effect_is_told_in_a_sentence() -> None:
+    """A name of a slice says nothing to whoever reads a headline."""
+    for slice_ in [*SLICES, "self-preference/name", "position"]:
+        judge = Planted(bias="" if slice_ == "position" else slice_, size=-0.3, primacy=0.6, mode="pairwise")
+        found = _findings(judge, only=(slice_.replace("/name", ""),), limit=10)
+        sentences = [finding.sentence for finding in found.values() if finding.sentence]
+        assert not any(slice_ in sentence for sentence in sentences if "/" in slice_)
+    pull = found["position", "lost_words"].sentence
+    assert pull.startswith("planted scores the same answer 6.")
+    assert pull.endswith(" lost words higher where it is shown first than where it is shown second.")
+
+
 @MODES
 def test_a_fair_judge_raises_no_alarm(mode: str) -> None:
     found = [f for seed in range(SEEDS) for f in _findings(Planted(mode=mode, seed=seed)).values()]

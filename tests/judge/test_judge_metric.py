@@ -13,18 +13,13 @@ from assay.engine.scoring import project, score_samples
 from assay.engine.session import Session
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import metric as judge
+from assay.metrics.judge.answers import Reply, drawn, parsed_answers, parsed_errors, share
 from assay.metrics.judge.metric import Judge, defused
 from assay.metrics.judge.prompt import (
     Form,
     Question,
-    Reply,
     blinded,
-    drawn,
     fill,
-    parsed,
-    parsed_answers,
-    parsed_errors,
-    share,
 )
 from assay.models.budget import Budget, Price, current_budget, spending
 from assay.names.inventory import inventory
@@ -64,28 +59,6 @@ def test_expected_grade_by_hand() -> None:
     assert share(TENS, {"70": 0.5, "90": 0.5}) == pytest.approx(0.8)
     assert share(("A", "B"), {"A": 0.2, "B": 0.6}) == pytest.approx(0.25)
     assert share(FIVE, {}) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("4", 0.75), ("**4**", 0.75), ("Score: 4/5", 0.75), ("4 out of 5", 0.75), ("4.5", 0.875), ("Rating: 1.", 0.0),
-        ("On a scale of 1 to 5, I give it 2.", 0.25), ("5 because it is right", 1.0), ("The answer is 5.\n\n5", 1.0),
-        ("3 or 4", None), ("between 1 and 5", None), ("7", None), ("0", None), ("good", None), ("", None),
-        ("100%", None), ("-", None), ("v2", None),
-    ],
-)  # fmt: skip
-def test_grades_are_parsed_or_absent(text: str, expected: float | None) -> None:
-    assert parsed(FIVE, text) == expected
-
-
-def test_other_scales_and_letters_are_parsed() -> None:
-    assert parsed(TENS, "Score: 85/100") == 0.85
-    assert parsed(TENS, "100") == 1.0
-    assert parsed(TENS, "101") is None
-    assert [parsed(("A", "B"), text) for text in ("A", "Text B.", "(A)", "A or B", "both", "Better: **B**", "BAD")] == [
-        1.0, 0.0, 1.0, None, None, 0.0, None,
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -139,7 +112,6 @@ def test_lists_are_asked_for_in_words(
         scores = metric.score([SAMPLE, SAMPLE])
         assert list(scores.values) == [expected, None]
         assert scores.notes["unparsed"] == [0, 1]
-        assert "'It is fine.'" in str(metric.silence({"unparsed": 1}))
     question = backend.asked[0]
     system, user = (message.content for message in question.messages)
     assert "Judge only whether the sentences of the text fit together" in system
@@ -252,7 +224,12 @@ def test_what_cannot_be_read_is_absent_and_counted(monkeypatch: pytest.MonkeyPat
     _answers(monkeypatch, Reply(None, "4", 1, 1), Reply(None, "no idea", 1, 1), Reply({"5": 1.0}, None, 1, 0))
     answer = Judge().score([SAMPLE] * 3)
     assert answer.values == [0.75, None, 1.0]
-    assert answer.notes == {"unparsed": [0, 1, 0], "read from text": [1, 1, 0], "partly listed": [0, 0, 1]}
+    assert answer.notes == {
+        "unparsed": [0, 1, 0],
+        "other scale": [0, 0, 0],
+        "read from text": [1, 1, 0],
+        "partly listed": [0, 0, 1],
+    }
     assert Judge(answer="probabilities").score([SAMPLE] * 3).values == [None, None, 1.0]
 
 

@@ -21,8 +21,9 @@ from assay.engine.scoring import score_samples
 from assay.engine.session import Session
 from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import server
+from assay.metrics.judge.answers import parsed, share
 from assay.metrics.judge.metric import Judge
-from assay.metrics.judge.prompt import Question, parsed, share
+from assay.metrics.judge.prompt import Question
 from assay.models.budget import Budget, spending
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -43,6 +44,7 @@ def _calm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "2")
     monkeypatch.setattr(server, "_FIRST_WAIT", 0.02)
     server.endpoint_at.cache_clear()
+    server.dialect_of.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +101,7 @@ def test_a_real_server_end_to_end_with_faults_survived(served: tuple[str, str]) 
         assert proxy.played.count("") == len(SAMPLES)
         assert [fault for fault in proxy.played if fault] == faults
     texts = [json.loads(body)["choices"][0]["message"]["content"] for body in proxy.answers]
-    assert sorted(map(str, answer.values)) == sorted(str(parsed(("A", "B"), text)) for text in texts)
+    assert sorted(map(str, answer.values)) == sorted(str(parsed(("A", "B"), text).value) for text in texts)
     assert answer.notes["read from text"] == [1, 1, 1]  # this server tells no probabilities
     usage = [json.loads(body)["usage"] for body in proxy.answers]
     assert (ledger.calls, ledger.retries) == (3, 4)

@@ -36,6 +36,7 @@ def _calm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "1")
     monkeypatch.setattr(server, "_FIRST_WAIT", 0.02)
     server.endpoint_at.cache_clear()
+    server.dialect_of.cache_clear()
     judge._warn_of_default.cache_clear()
 
 
@@ -161,7 +162,7 @@ def test_tokens_that_cannot_be_read_are_estimated_and_the_grade_kept() -> None:
     with proxied(NOWHERE, ["untold", "four"]) as (proxy, endpoint), spending(Budget()) as ledger:
         assert Judge(endpoint=endpoint).score([SAMPLE, SAMPLE]).values == [0.75, 0.75]
     size = sum(len(turn["content"]) for turn in proxy.bodies[0]["messages"])
-    assert ledger.read == pytest.approx(size / 4.3 + 5, abs=1)
+    assert ledger.read == pytest.approx(size / 4 + 2 * 12 + 5, abs=1)
     assert (ledger.written, ledger.estimated) == (8 + 1, 1)
     assert "(estimated for 1 questions)" in ledger.sentence()
 
@@ -193,4 +194,4 @@ def test_a_key_in_an_answer_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_JUDGE_KEY", "rather")
     with proxied(NOWHERE, ["rambling"]) as (_, endpoint), spending(Budget()) as ledger:
         Judge(endpoint=endpoint).score([SAMPLE])
-    assert list(ledger.unread.values()) == ["I would *** not say."]
+    assert [watch.example for watch in ledger.watches.values()] == ["I would *** not say."]

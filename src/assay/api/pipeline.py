@@ -26,11 +26,29 @@ from assay.datasets.imported import ImportedScores, read_scores
 from assay.datasets.lexicon import toml_file
 from assay.engine.cache import ScoreCache
 from assay.engine.kept import cases_of
-from assay.engine.plan import QUICK_TOKENS, Cost, affordable, beginning, cost, fitting, score_all
+from assay.engine.plan import (
+    Cost,
+    Work,
+    affordable,
+    beginning,
+    cost,
+    fitting,
+    note_left_out,
+    panel_of,
+    panel_work,
+    score_all,
+)
+from assay.engine.questions import UNLIMITED, Limits, fitted_to_limits, quick_limits
 from assay.engine.scoring import explain_samples, score_samples
 from assay.engine.session import Session
 from assay.engine.settle import describe, settle
-from assay.engine.unfold import count_notes, metric_notes, note_sentences, unscored_roles
+from assay.engine.unfold import (
+    count_notes,
+    describe_measure,
+    metric_notes,
+    note_sentences,
+    unscored_roles,
+)
 from assay.errors import DataError, MetricError, SpecError
 from assay.models.weights import CARRIERS, present
 from assay.names.inventory import lacking
@@ -57,16 +75,19 @@ def audit(
     `data` is a path, a table (records, pandas, polars, a Hugging Face dataset) or a list of them; `map` names
     their columns, as in `map="hypothesis=summary"`.
     """
-    audits = choose_audits(only, size, options)
-    tokens = None if only else _quick_tokens(size)  # what is asked for is not left out
-    return execute(
-        audits, metrics, session or Session.open(), size=size, embedded=len(audits) > 1, causal_tokens=tokens
-    )
+    session = session or Session.open()
+    audits, limits = _planned(only, size, options, list(map(measure, user_data.listed(metrics))), session)
+    return execute(audits, metrics, session, size=size, embedded=len(audits) > 1, limits=limits)
 
 
-def _quick_tokens(size: str) -> int | None:
-    """What a causal language model may read; None: everything."""
-    return QUICK_TOKENS if size == "quick" else None
+def _planned(
+    only: Sequence[str], size: str, options: Mapping[str, Any], measures: Sequence[Measure], session: Session
+) -> tuple[dict[str, Audit], Limits]:
+    """The audits of a run, and what slow or paid models may read there: all that is asked for by name."""
+    judges = any(one.metric.paradigm == "judge" for one in measures)
+    audits = choose_audits(only, size, options, judges=judges)
+    limits = UNLIMITED if only or size != "quick" else quick_limits(measures, session)
+    return {name: fitted_to_limits(chosen, measures, limits) for name, chosen in audits.items()}, limits
 
 
 def run(
@@ -167,22 +188,30 @@ def estimate_cost(
     options: Mapping[str, Any],
     size: str,
     session: Session,
-) -> list[Cost]:
-    """What a run would cost, one row per metric; nothing is scored."""
-    chosen = choose_audits(only, size, options)
+) -> tuple[list[Cost], list[str]]:
+    """What a run would cost, one row per metric, and notes on what is left out; nothing is scored."""
+    measures = list(map(measure, metrics))
+    chosen, limits = _planned(only, size, options, measures, session)
     with session:
         chosen, work, _ = _work(chosen, session.cache, embedded=len(chosen) > 1)
-        most = None if only else _quick_tokens(size)
-        measures = list(map(measure, metrics))
-        fits = [fitting(given, chosen, work) for given in measures]
-        if size == "quick":
-            fits = [beginning(given, chosen, part) for given, part in zip(measures, fits, strict=True)]
-        parts = [affordable(given, part, most) for given, part in zip(measures, fits, strict=True)]
-        return [cost(given, part, session.cache) for given, part in zip(measures, parts, strict=True)]
+        parts: list[tuple[Measure, Work]] = []
+        notes = []
+        for one in measures:
+            fits = fitting(one, chosen, work)
+            part = affordable(one, chosen, beginning(one, chosen, fits) if size == "quick" else fits, limits)
+            notes += note_left_out(one, limits, fits, part)
+            further = {name: chosen[name].foreseen(describe_measure(one)) for name in part}
+            parts.append((one, {name: [*items, *further[name]] for name, items in part.items()}))
+        for name, audit in chosen.items():
+            panel = panel_of(audit, measures)
+            parts += [(one, panel_work(audit, spec, {name: work[name]})) for spec, one in panel.items()]
+        return [cost(one, part, session.cache) for one, part in parts], notes
 
 
-def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) -> dict[str, Audit]:
-    """The audits of a run: those named, or all that `--size` has room for."""
+def choose_audits(
+    only: Sequence[str], size: str, options: Mapping[str, Any], *, judges: bool = False
+) -> dict[str, Audit]:
+    """The audits of a run: those named, or all that fit the size; those of judges where there are any."""
     given = user_data.resolved(options)
     described = [] if len(only) == 1 else user_data.describe_all(given)
     asked_for = given.get("language", "en")
@@ -194,6 +223,7 @@ def choose_audits(only: Sequence[str], size: str, options: Mapping[str, Any]) ->
         own = user_data.fitting(kind, described, given)
         skipped = quick.pop("skip", False) and not (own and kind.needs_data)
         skipped = skipped or not (own or user_data.speaks(kind, asked_for))
+        skipped = skipped or (kind.of_judges and not judges)
         if only or not (skipped or (kind.needs_data and not own)):
             data = {} if len(only) == 1 else {"data": own}
             audits[name] = make_audit(name, quick | given | data, strict=len(only) == 1)
@@ -218,12 +248,12 @@ def execute(
     size: str,
     imported: ImportedScores | None = None,
     embedded: bool = False,
-    causal_tokens: int | None = None,
+    limits: Limits = UNLIMITED,
 ) -> Run:
     """Score, judge, settle and store; the folder is checked before the work begins.
 
     With `embedded`, an audit that finds nothing to score in the user's data takes the embedded data instead.
-    A causal language model reads at most `causal_tokens`; the dearest audits are left out.
+    Models that are slow or paid read within the `limits`; the dearest audits are left out.
     """
     began = time.perf_counter()
     if session.out:
@@ -234,7 +264,7 @@ def execute(
     first = partial(_show_first, audits, work, measures, session, size) if session.on_first else None
     with session:
         scored, notes = score_all(
-            audits, work, measures, session, causal_tokens, quick=size == "quick", before_slow=first
+            audits, work, measures, session, limits, quick=size == "quick", before_slow=first
         )
         spent = session.bill.summary()
     for name in audits if imported else ():

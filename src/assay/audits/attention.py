@@ -55,7 +55,7 @@ class Attention(BlindSpot, TextAudit):
         known: dict[tuple[str, str], Floats] = {}
         for answer in scored:
             static = answer.about.get("paradigm") == "static-embedding"  # word vectors: nothing attends
-            backbone = None if static else answer.about.get("backbone")
+            backbone = None if static or answer.about.get("served") else answer.about.get("backbone")
             if not backbone:
                 notes.append(f"{answer.metric} reads with no model that attends: no attention to show")
                 continue

@@ -15,6 +15,7 @@ import typer
 from assay.errors import AuditError
 
 if TYPE_CHECKING:
+    from assay.core import Asked
     from assay.engine.session import Session
     from assay.reading.gate import Outcome
     from assay.reading.results import StoredRun
@@ -280,13 +281,34 @@ def _print_findings(done: StoredRun) -> None:
 def print_cost(
     only: Sequence[str], metrics: Sequence[str], options: Mapping[str, Any], size: str, session: Session
 ) -> None:
-    """Print samples, unique texts, tokens and seconds per metric, before anything is scored."""
+    """Print samples, unique texts, tokens and seconds per metric, before anything is scored.
+
+    Of judges also how many questions they would be asked, and what that would cost.
+    """
     from assay.api.pipeline import estimate_cost
 
+    costs, notes = estimate_cost(only, metrics, options, size, session)
     rows = []
-    for row in estimate_cost(only, metrics, options, size, session):
+    for row in costs:
         counted = ("samples", "unique", "cached", "texts", "tokens")
         counts = {name: f"{getattr(row, name):,}" for name in counted}
         seconds = "?" if row.seconds is None else f"{row.seconds:,.0f}"
         rows.append({"metric": row.metric} | counts | {"seconds": seconds, "to fetch": row.fetch})
     print_columns(rows)
+    for row in costs:
+        if row.asked:
+            typer.echo(f"{row.metric}: {_bill_in_words(row.asked)}")
+    print_notes(notes)
+
+
+def _bill_in_words(asked: Asked) -> str:
+    """What a judge would be asked, and the cost by the price that was set."""
+    from assay.models.budget import PRICE, price
+
+    sizes = f"{asked.questions:,} questions, {asked.read:,} tokens read, {asked.written:,} written"
+    if not asked.is_paid:
+        return f"{sizes}, cost 0 (on this machine)"
+    price_per_token = price()
+    if not price_per_token.known:
+        return f"{sizes}, cost unknown: set {PRICE}=READ,WRITTEN (money per million tokens)"
+    return f"{sizes}, cost {price_per_token.of(asked.read, asked.written):.4f}"

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from assay import vocabulary
-from assay.core import Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
+from assay.core import Asked, Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.engine.cache import ScoreCache, Table
-from assay.engine.scoring import characters, pace_key, projector, score_cases, texts_of
+from assay.engine.questions import UNLIMITED, Limits, asked, questions_of
+from assay.engine.scoring import characters, pace_key, projector, reads_grids, score_cases, texts_of
 from assay.engine.session import Session
 from assay.engine.unfold import unusual_reasons
 from assay.errors import AuditError
@@ -19,11 +20,8 @@ from assay.models.weights import CARRIERS, present
 from assay.names.spec import parse
 
 Work = Mapping[str, Sequence[Case | Grid]]  # what must be scored, by audit
-# Through a causal language model at --size quick. It is enough for swap, attention, frequent-ngram and
-# truncation-direction; copy-source alone would take 13,000 more, for two verdicts.
-QUICK_TOKENS = 22_000
-# How many of an audit's `quick_items` a metric reads at --size quick, by what one text costs: all for an
-# encoder, a fifth where a model reads token by token. A metric without a model reads every item there is.
+# How many of an audit's `quick_items` a metric reads at --size quick, by what a text costs: an encoder all,
+# a fifth where a model reads token by token. A metric without a model reads every item there is.
 _SHARES: Mapping[vocabulary.Cost, float | None] = {"words": None, "encoder": 1.0, "causal": 0.2}
 _ROUNDS = 200  # of a search
 _SLOW = 10.0  # seconds that people are not left waiting without any answer
@@ -46,13 +44,14 @@ class Cost:
     tokens: int
     seconds: float | None  # None for models of unknown size
     fetch: str  # weights to download, with their sizes
+    asked: Asked | None = None  # of a judge
 
 
 def cost(measure: Measure, work: Work, cache: ScoreCache) -> Cost:
     """Count what a measure would have to score; nothing is loaded or scored."""
     metric = measure.metric
     items = [item for listed in work.values() for item in listed]
-    grids = [item for item in items if isinstance(item, Grid)]
+    grids = [item for item in items if isinstance(item, Grid) and reads_grids(metric)]
     samples = [sample for item in items if isinstance(item, Case) for sample in item.samples.values()]
     unique = list({sample: None for sample in map(projector(metric), samples) if sample is not None})
     missing = _not_cached(metric, unique, cache)
@@ -61,15 +60,18 @@ def cost(measure: Measure, work: Work, cache: ScoreCache) -> Cost:
     distinct |= {text for grid in grids for text in (*grid.rows, *grid.columns)}
     weights = [str(getattr(metric, field)) for field in metric.weights]
     absent = [name for name in weights if name in CARRIERS and not present(name)]
+    wanted = asked(metric, missing, cache)
+    tokens = int(sum(map(len, distinct)) / _CHARACTERS_PER_TOKEN)
     return Cost(
         measure.label,
         samples=len(samples) + pairs,
         unique=len(unique) + pairs,
         cached=len(unique) - len(missing),
         texts=len(distinct),
-        tokens=int(sum(map(len, distinct)) / _CHARACTERS_PER_TOKEN),
+        tokens=wanted.read if wanted else tokens,
         seconds=_seconds(metric, missing, grids, cache),
         fetch=", ".join(f"{name} ({CARRIERS[name].megabytes:.0f} MB)" for name in absent),
+        asked=wanted,
     )
 
 
@@ -103,9 +105,15 @@ def _seconds(
 
 
 def fitting(measure: Measure, audits: Mapping[str, Audit], work: Work) -> Work:
-    """The work of audits that a measure can answer: one that reads the text alone compares nothing."""
-    reads = measure.metric.needs | measure.metric.optional
-    return {n: items for n, items in work.items() if reads or not audits[n].compares}
+    """The work of audits that a measure can answer."""
+    return {name: items for name, items in work.items() if _suits(measure, audits[name])}
+
+
+def _suits(measure: Measure, audit: Audit) -> bool:
+    """Whether an audit can be put to a measure: one that reads the text alone compares nothing."""
+    if audit.of_judges:
+        return measure.metric.paradigm == "judge"
+    return bool(measure.metric.needs | measure.metric.optional) or not audit.compares
 
 
 def beginning(measure: Measure, audits: Mapping[str, Audit], work: Work) -> Work:
@@ -133,16 +141,21 @@ def _first_cases(items: Sequence[Case | Grid], most: int) -> list[Case | Grid]:
     return chosen
 
 
-def affordable(measure: Measure, work: Work, tokens: int | None) -> Work:
-    """The audits whose texts a causal language model can read within so many tokens, cheapest first."""
-    if tokens is None or measure.metric.cost != "causal":
+def affordable(measure: Measure, audits: Mapping[str, Audit], work: Work, limits: Limits) -> Work:
+    """The audits that fit within the limits of a quick look: those of judges first, then the cheapest."""
+    left = limits.questions_to(measure)
+    if left is not None:
+        prices = {name: questions_of(measure, audits[name], items) for name, items in work.items()}
+    elif limits.tokens is not None and measure.metric.cost == "causal":
+        left = limits.tokens
+        prices = {name: _causal_tokens(measure.metric, items) for name, items in work.items()}
+    else:
         return work
-    prices = {name: _causal_tokens(measure.metric, items) for name, items in work.items()}
     chosen: set[str] = set()
-    for name in sorted(prices, key=lambda name: prices[name]):
-        if tokens >= prices[name]:
+    for name in sorted(prices, key=lambda name: (not audits[name].of_judges, prices[name])):
+        if left >= prices[name]:
             chosen.add(name)
-            tokens -= prices[name]
+            left -= prices[name]
     return {name: items for name, items in work.items() if name in chosen}
 
 
@@ -160,7 +173,7 @@ def score_all(
     work: Work,
     measures: Sequence[Measure],
     session: Session,
-    causal_tokens: int | None = None,
+    limits: Limits = UNLIMITED,
     *,
     quick: bool = False,
     before_slow: Callable[[Mapping[str, Sequence[Scored]]], None] | None = None,
@@ -173,19 +186,17 @@ def score_all(
     scored: dict[str, list[Scored]] = {name: [] for name in audits}
     notes: list[str] = []
     by_label = {measure.label: measure for measure in measures}
-    panels = {  # parsed first: a wrong spec is an error before the work
-        name: {spec: parse(spec) for spec in audit.panel() if spec not in by_label}
-        for name, audit in audits.items()
-    }
+    # Parsed first: a wrong spec is an error before the work.
+    panels = {name: panel_of(audit, measures) for name, audit in audits.items()}
     for measure in measures:
         fits = fitting(measure, audits, work)
-        notes += [_misfit(measure, name) for name in work if name not in fits]
+        unfit = [audits[name] for name in work if name not in fits]
+        # Nobody expects an audit of judges to say anything of a metric beside them.
+        notes += [_misfit(measure, audit) for audit in unfit if len(audits) == 1 or not audit.of_judges]
         if quick:
             fits = beginning(measure, audits, fits)
-        chosen = affordable(measure, fits, causal_tokens)
-        left_out = ", ".join(name for name in fits if name not in chosen)
-        if left_out:
-            notes.append(f"{measure.label} reads token by token; without --only, quick leaves out {left_out}")
+        chosen = affordable(measure, audits, fits, limits)
+        notes += note_left_out(measure, limits, fits, chosen)
         if before_slow and any(scored.values()) and _is_slow(measure, chosen, session.cache):
             before_slow(scored)
             before_slow = None
@@ -195,15 +206,43 @@ def score_all(
                 if any(np.isfinite(v).any() for v in (*answer.values.values(), *answer.grids.values())):
                     scored[name].append(answer)
                 else:
-                    notes.append(_misfit(measure, name, answer.notes))
+                    notes.append(_misfit(measure, audits[name], answer.notes))
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
     for name, audit in audits.items():
         final = list(audit.final(scored[name]))
         if scored[name] and (final or panels[name]):
             own = {name: work[name]}
-            scored[name] = _add_panel(scored[name], own, final, by_label, panels[name], session)
+            scored[name] = _add_panel(audit, scored[name], own, final, by_label, panels[name], session)
     return scored, notes
+
+
+def panel_of(audit: Audit, measures: Sequence[Measure]) -> dict[str, Measure]:
+    """The further metrics that an audit asks, beside those asked for, by spec."""
+    labels = {measure.label for measure in measures}
+    specs = dict.fromkeys([*audit.panel(), *audit.companions(measures)])
+    return {spec: parse(spec) for spec in specs if spec not in labels}
+
+
+def panel_work(audit: Audit, spec: str, work: Work) -> Work:
+    """The cases of an audit that a metric of its panel scores."""
+    if spec in audit.panel():
+        return work
+    return {name: list(audit.companion_cases(items)) for name, items in work.items()}
+
+
+def note_left_out(measure: Measure, limits: Limits, fits: Work, chosen: Work) -> list[str]:
+    """A note on the audits that a quick look leaves out, and on how to have them."""
+    left_out = ", ".join(name for name in fits if name not in chosen)
+    most = limits.questions_to(measure)
+    if not left_out:
+        return []
+    if most is None:
+        return [f"{measure.label} reads token by token; without --only, quick leaves out {left_out}"]
+    return [
+        f"a quick look puts at most {most:,} questions to {measure.label} (--max-calls N for another "
+        f"number); it leaves out {left_out}"
+    ]
 
 
 def _is_slow(measure: Measure, work: Work, cache: ScoreCache) -> bool:
@@ -212,8 +251,11 @@ def _is_slow(measure: Measure, work: Work, cache: ScoreCache) -> bool:
     return seconds is None or seconds >= _SLOW
 
 
-def _misfit(measure: Measure, name: str, notes: Mapping[str, int] | None = None) -> str:
+def _misfit(measure: Measure, audit: Audit, notes: Mapping[str, int] | None = None) -> str:
     """Why no case of an audit had a score."""
+    name = audit.name
+    if audit.of_judges and measure.metric.paradigm != "judge":
+        return f"{measure.label} does not fit {name}: it is no judge; give -m judge, or one behind endpoint="
     reason = measure.metric.silence(notes or {}) or unusual_reasons(notes or {})
     if reason:
         return f"{measure.label} gives {name} no score: {reason}"
@@ -249,6 +291,7 @@ def _search(audit: Audit, fitted: Measure, answer: Scored, session: Session) -> 
 
 
 def _add_panel(
+    audit: Audit,
     answers: Sequence[Scored],
     work: Work,
     final: Sequence[Case],
@@ -260,9 +303,10 @@ def _add_panel(
     (name,) = work
     complete = {answer.metric: answer for answer in answers}
     for label, measure in {**measures, **panel}.items():
-        fitted = _fit(measure, work)[0][0]
+        part = panel_work(audit, label, work) if label in panel else work
+        fitted = _fit(measure, part)[0][0]
         if label in panel:
-            complete[label] = score_cases(fitted, work, session)[name]
+            complete[label] = score_cases(fitted, part, session)[name]
         if final and label in complete and not complete[label].is_set:  # a set is folded: no case can join it
             complete[label] = _join(complete[label], score_cases(fitted, {name: final}, session)[name])
     return list(complete.values())

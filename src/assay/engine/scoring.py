@@ -19,6 +19,8 @@ from assay.engine.workers.batch import Batch, apart, as_numbers, call_metric, qu
 from assay.errors import AuditError, MetricError
 
 PUT_ROWS, PUT_SECONDS = 10_000, 2.0
+# What the cache learns of a judge: tokens read for each that was expected, and written for each question.
+TOKENS_READ, TOKENS_WRITTEN = "tokens read", "tokens written"
 
 
 def project(metric: Metric | SetMetric, sample: Sample) -> Sample | None:
@@ -133,6 +135,7 @@ def _compute(
 ) -> None:
     """Run the engine over the missing samples; rows go to the cache as they come."""
     waiting: list[Integers] = []
+    bill, spent = session.bill, session.bill.state
     last, seconds = time.monotonic(), 0.0
     lengths = np.array([len(sample.hypothesis) + 1 for sample in wanted], dtype=np.float64)
     work = lengths / lengths.sum()  # each sample's part of the whole
@@ -155,6 +158,10 @@ def _compute(
     finally:
         put()
     session.cache.book(pace_key(metric), characters(metric, wanted), seconds)
+    calls, guessed, read, written = (now - before for now, before in zip(bill.state, spent, strict=True))
+    if calls and guessed:
+        session.cache.book(f"{TOKENS_READ}|{metric.signature}", read, guessed)
+        session.cache.book(f"{TOKENS_WRITTEN}|{metric.signature}", written, calls)
 
 
 def _fill(table: Table, batch: Batch, missing: Integers) -> Integers:
@@ -245,6 +252,11 @@ def _whole_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) 
         return None  # pair by pair, which shows the culprits
 
 
+def reads_grids(metric: Metric | SetMetric) -> bool:
+    """Whether a metric scores grids, which pair texts with references and have nothing else."""
+    return metric.needs == {"references"}
+
+
 def score_cases(
     measure: Measure, work: Mapping[str, Sequence[Case | Grid]], session: Session
 ) -> dict[str, Scored]:
@@ -255,7 +267,7 @@ def score_cases(
         return {name: score_sets(measure, metric, listed, session) for name, listed in cases.items()}
     samples = [sample for listed in cases.values() for case in listed for sample in case.samples.values()]
     scored = unfold(measure, cases, score_samples(measure, samples, session))
-    if metric.needs != {"references"}:  # a grid pairs texts with references, and has nothing else
+    if not reads_grids(metric):
         return scored
     known: dict[str, Floats] = {}
     for name, items in work.items():

@@ -56,6 +56,7 @@ def describe_measure(measure: Measure) -> dict[str, Any]:
     return {
         "paradigm": metric.paradigm,
         "backbone": metric.backbone,
+        "served": bool(getattr(metric, "endpoint", "")),  # the model runs behind a server
         "parameters": metric.parameter_count,
         "signature": metric.signature,
         "set": isinstance(metric, SetMetric),

@@ -1,18 +1,26 @@
-"""What judges may cost and did cost: calls, tokens, money. Run settings, never fields of a metric."""
+"""What judges may cost and did cost: calls, tokens, money. Run settings, never fields of a metric.
+
+A judge whose answers cannot be read is not asked, and paid, any longer.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Condition, Lock
 
-from assay.errors import BudgetError
+from assay.errors import BudgetError, MetricError
 
 _MILLION = 1_000_000
 PRICE = "ASSAY_JUDGE_PRICE"
+# A judge is given up when 20 of its last 40 answers cannot be read: the first 20 of one that never names a
+# grade, and 20 after a judge changed its scale. One that is unreadable now and then (10%) never comes near.
+UNREAD, _LATEST = 20, 40
+_QUOTED = 60  # characters of an answer that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,58 @@ class Price:
 
     def of(self, read: int, written: int) -> float:
         return (read * self.read + written * self.written) / _MILLION
+
+
+class Watch:
+    """Whether the answers of one judge can be read, and how many questions may be under way at once."""
+
+    def __init__(self, what: str) -> None:
+        self.example: str | None = None  # the first answer that could not be read
+        self._what = what  # is wrong with such an answer, and what may help
+        self._latest: deque[bool] = deque(maxlen=_LATEST)  # whether each could be read
+        self._asked = self._under_way = 0
+        self._turn = Condition()
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Wait until one more question can do no harm; raise MetricError where the judge is given up."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._unread >= UNREAD or self._has_room)
+            if self._unread >= UNREAD:
+                raise MetricError(self._refusal())
+            self._under_way += 1
+            self._asked += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._under_way -= 1
+                self._turn.notify_all()
+
+    def note(self, answer: str | None, *, can_be_read: bool) -> None:
+        """Note an answer; the first that cannot be read is kept for the message."""
+        with self._turn:
+            self._latest.append(can_be_read)
+            if not can_be_read and answer is not None and self.example is None:
+                self.example = answer if len(answer) <= _QUOTED else f"{answer[:_QUOTED]}..."
+
+    @property
+    def _unread(self) -> int:
+        return len(self._latest) - sum(self._latest)
+
+    @property
+    def _has_room(self) -> bool:
+        """The first question goes alone: it shows what the server takes. At most 20 bad answers are paid."""
+        if not self._latest:
+            return self._under_way == 0
+        return self._unread == 0 or self._unread + self._under_way < UNREAD
+
+    def _refusal(self) -> str:
+        example = "" if self.example is None else f", such as {self.example!r}"
+        return (
+            f"{self._unread} of its last {len(self._latest)} answers {self._what.format(example=example)}; "
+            f"{self._asked} questions were asked, and nothing more is paid for"
+        )
 
 
 @dataclass(slots=True)
@@ -41,7 +101,8 @@ class Budget:
     keeps: bool = True  # whether answers go into a cache
     priced: bool = True  # whether the price of every call is known
     estimated: int = 0  # calls whose server reported no tokens
-    unread: dict[str, str] = field(default_factory=dict)  # signature to its first answer that names no grade
+    guessed: int = 0  # tokens that we expected the calls so far to read
+    watches: dict[str, Watch] = field(default_factory=dict)  # by signature
     _pending: float = 0.0  # of calls under way
     _lock: Lock = field(default_factory=Lock)
 
@@ -54,6 +115,7 @@ class Budget:
             if self.max_cost is not None and self.cost + self._pending + reserved > self.max_cost:
                 raise BudgetError(self._refusal(f"--max-cost {self.max_cost:g}"))
             self.calls += 1
+            self.guessed += read
             self.priced &= price.known
             self._pending += reserved
         return reserved
@@ -76,6 +138,17 @@ class Budget:
             self.read += read
             self.written += written
             self.cost += price.of(read, written)
+
+    @property
+    def state(self) -> tuple[int, int, int, int]:
+        """Calls, tokens expected to be read, tokens read and written, so far."""
+        with self._lock:
+            return self.calls, self.guessed, self.read, self.written
+
+    def watch(self, signature: str, what: str) -> Watch:
+        """The watch over one judge's answers; `what` says what is wrong with one that cannot be read."""
+        with self._lock:
+            return self.watches.setdefault(signature, Watch(what))
 
     def retried(self) -> None:
         with self._lock:

@@ -135,7 +135,7 @@ def _tokens(plan: Plan, place: Place, session: Session) -> int | None:
     options = plan_options(plan, place.folder) | some
     for reader in _READERS:
         with suppress(AuditError):
-            costs = estimate_cost([plan.audit], [reader], options, "full", session)
+            costs, _ = estimate_cost([plan.audit], [reader], options, "full", session)
             return round(times * max(cost.tokens for cost in costs))
     return None
 

@@ -17,7 +17,13 @@ from assay.audits.base import DataAudit, check_known, order_in_words, spread_out
 from assay.audits.corpora import right_order_statistic
 from assay.audits.effects import BAR, MARGIN, UNIT
 from assay.audits.judge_bias import effects, pairs
-from assay.audits.judge_bias.mitigation import check_mitigable, mitigation_changes, variants
+from assay.audits.judge_bias.mitigation import (
+    REMEDIES,
+    check_mitigable,
+    compared,
+    mitigation_changes,
+    variants,
+)
 from assay.audits.judge_bias.pairs import (
     OWN,
     POSITION,
@@ -27,9 +33,10 @@ from assay.audits.judge_bias.pairs import (
     SIGNALS,
     Bias,
     Item,
+    effect_in_words,
     pair_case,
 )
-from assay.core import Case, Finding, Judgement, Scored, Statistic
+from assay.core import Case, Finding, Grid, Judgement, Measure, Scored, Statistic
 from assay.datasets.ratings import Rated, read_samples
 from assay.errors import DataError
 from assay.vocabulary import DataKind, Question
@@ -46,15 +53,20 @@ def _order(finding: Finding) -> str:
 
 
 def _effect(finding: Finding) -> str:
-    return (
-        f"{finding.slice} moves {finding.metric}, though it must not matter ({finding.versus}: "
-        f"{finding.value:+.2f} {UNIT})."
-    )
+    side = "higher" if finding.value > 0 else "lower"
+    where = effect_in_words(finding.slice)
+    return f"{finding.metric} scores the same answer {_in_lost_words(finding.value)} {side} {where}."
+
+
+def _in_lost_words(value: float) -> str:
+    """A size in lost words, as people say it."""
+    return f"{abs(value):.2f} {UNIT}" if abs(value) < 1 else f"{abs(value):.1f} lost words"
 
 
 def _inconsistency(finding: Finding) -> str:
     return (
-        f"{finding.metric} answers one question differently each time: the SD is {finding.value:.2f} {UNIT}."
+        f"{finding.metric} answers one question differently each time: the SD is "
+        f"{_in_lost_words(finding.value)}."
     )
 
 
@@ -63,7 +75,8 @@ def _consistency(finding: Finding) -> str:
 
 
 def _worse(finding: Finding) -> str:
-    return f"{finding.slice} makes the biases of {finding.versus} larger, by {finding.value:.2f} {UNIT}."
+    remedy = REMEDIES[finding.slice.rpartition("/")[2]]
+    return f"{remedy} makes the biases of {finding.versus} larger, by {_in_lost_words(finding.value)}."
 
 
 @dataclass(frozen=True)
@@ -76,7 +89,8 @@ class JudgeBias(DataAudit):
     advice = "Measure what its biases change in your ranking; --mitigate SPEC tries ways to reduce them."
     reads: ClassVar[DataKind] = "questions"
     roles = ("base", "changed", "right", "wrong", "alone")
-    quick: ClassVar[Mapping[str, Any]] = {"skip": True}  # a judge takes minutes
+    of_judges = True
+    quick_items = 500  # a judge that is asked at all reads the same items at every size
     statistics = (
         right_order_statistic("a right answer and a wrong one that carries the signal", "", sentence=_order),
         Statistic(
@@ -165,15 +179,28 @@ class JudgeBias(DataAudit):
 
     def more(self, scored: Scored) -> Sequence[Case]:
         """Once a judge is known: answers under its own name, and its own outputs."""
-        backbone = scored.about.get("backbone")
         asked = any(case.slice.startswith(f"{SELF}/") for case in scored.cases)
-        if asked or not backbone or not self._wanted(SELF):
+        return () if asked else self.foreseen(scored.about)
+
+    def foreseen(self, about: Mapping[str, Any]) -> Sequence[Case]:
+        """Answers under a judge's own name, and its own outputs."""
+        backbone = about.get("backbone")
+        if not backbone or not self._wanted(SELF):
             return ()
         own = self.own or PurePath(str(backbone)).name
         return [*pairs.own_name_cases(self.items, own), *pairs.own_text_cases(self._rated, own)]
 
     def panel(self) -> Sequence[str]:
         return list(variants(self.mitigate)) if self.mitigate else []
+
+    def companions(self, measures: Sequence[Measure]) -> Sequence[str]:
+        """For each judge that grades one text at a time the same one comparing two: only that has places."""
+        specs = [compared(one) for one in measures] if self._wanted(POSITION) else []
+        return [spec for spec in specs if spec]
+
+    def companion_cases(self, cases: Sequence[Case | Grid]) -> Sequence[Case | Grid]:
+        """What is asked about place: equal answers, right against wrong ones, what a lost word costs."""
+        return [case for case in cases if case.slice in (POSITION, QUALITY)]
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Each judge on each bias, then what the mitigations changed."""

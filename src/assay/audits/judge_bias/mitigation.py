@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from assay.audits.effects import interval_estimate
 from assay.audits.judge_bias.effects import Judge
 from assay.audits.judge_bias.pairs import POSITION, SELF
-from assay.core import Estimate, Finding, Floats
+from assay.core import Estimate, Finding, Floats, Measure
 from assay.errors import SpecError
 from assay.names.spec import measure
 from assay.statistics.intervals import bootstrap_weighted, ratio
@@ -18,6 +19,13 @@ _FILE = ".py:"  # a judge of the user's own
 _BLINDABLE = ("author/", "people/", f"{SELF}/")
 # Mitigations, and the judge that each is compared with.
 _COMPARED = {"anchored": "plain", "blind": "plain", "panel": "plain", "swap": "pairs"}
+
+REMEDIES = {
+    "anchored": "Saying what each grade means",
+    "blind": "Hiding authors and groups",
+    "panel": "Averaging two criteria",
+    "swap": "Asking in both orders",
+}
 
 
 def variants(spec: str) -> dict[str, str]:
@@ -32,6 +40,21 @@ def variants(spec: str) -> dict[str, str]:
     if _FILE not in spec:  # a hybrid is made of registered names
         specs[f"0.5*{spec}+0.5*{_with(spec, 'criterion=correctness')}"] = "panel"
     return specs
+
+
+def compared(judge: Measure) -> str | None:
+    """The spec of a judge that grades one text at a time, comparing two; None where it has no such form."""
+    if judge.metric.paradigm != "judge" or getattr(judge.metric, "mode", "") != "pointwise":
+        return None
+    spec = (judge.spec or judge.label).replace("mode=pointwise", "mode=pairwise")
+    spec = spec if "mode=pairwise" in spec else _with(spec, "mode=pairwise")
+    try:
+        compares = measure(spec).metric
+    except SpecError:  # a judge made in Python, or one whose options are for grades
+        return None
+    if replace(compares, mode="pointwise") != judge.metric:  # type: ignore[type-var]
+        return None
+    return f"{judge.label} pairs={spec}" if judge.spec else spec
 
 
 def check_mitigable(spec: str) -> None:

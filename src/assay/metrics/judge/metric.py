@@ -6,6 +6,7 @@ A judge on this machine is a causal model whose probabilities of the grades are 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -13,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from assay.core import Metric, Sample, Scores
+from assay.core import Asked, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError
 from assay.metrics.base import Neural
 from assay.metrics.common import metric
-from assay.metrics.judge import prompt
-from assay.metrics.judge.prompt import Question, Reading, Reply, blinded
-from assay.metrics.judge.server import ask_server, checked_host
+from assay.metrics.judge import answers, prompt
+from assay.metrics.judge.answers import Graded, Reply
+from assay.metrics.judge.prompt import Question, Reading, blinded
+from assay.metrics.judge.server import Asking, ask_server, checked_host
 from assay.models import weights
-from assay.models.budget import Price, current_budget
+from assay.models.budget import Price, Watch, current_budget
 from assay.models.lazy import torch
 from assay.models.likelihood import causal, start_id
 from assay.models.torch import Loaded, Precision
@@ -29,14 +31,16 @@ from assay.recipe import digest, generator
 from assay.vocabulary import Need, NonNegative
 
 log = logging.getLogger("assay")
-_UNPARSED = "unparsed"
-_NOTES = (_UNPARSED, "read from text", "partly listed")
-_QUOTED = 60  # characters of an answer that names no grade
+_NOTES = (answers.UNPARSED, answers.OTHER_SCALE, "read from text", "partly listed")
 _FAULTS = {
+    "pointwise": "name no single grade of {scale}",
     "pairwise": "choose neither A nor B",
     "errors": "list no errors under Critical, Major and Minor",
     "checklist": "do not answer each question with yes or no",
 }
+# How many questions `assay audit` puts to a judge at --size quick: behind a server half a million tokens
+# and a few minutes; here as many minutes on two cores, with a very small model.
+_QUICK_OF_SERVER, _QUICK_HERE = 2000, 500
 
 
 @metric("judge")
@@ -64,6 +68,8 @@ class Judge(Neural, Metric):
     blind: bool = False  # hides authors and words for groups
     shots: NonNegative = 0  # worked examples
     answer: prompt.Reading = "auto"
+    reasons: bool = False  # asks for reasons before the grade
+    effort: prompt.Effort = ""  # how long a model that thinks may think; empty: as it does by itself
     temperature: float = 0.0
     template: str = "v1"
     precision: Precision = "float32"
@@ -73,13 +79,25 @@ class Judge(Neural, Metric):
             checked_host(self.endpoint)  # before anything is stored
         if self.swap and self.mode != "pairwise":
             raise SpecError("swap=true is for pairs; give mode=pairwise too")
-        if self.mode in prompt.LISTS and (self.anchored or self.shots or self.answer == "probabilities"):
-            raise SpecError(
-                f"mode={self.mode} is answered in words: anchored, shots and answer=probabilities are for "
-                f"grades; leave them out"
-            )
+        self._check_answers()
         if not self.temperature >= 0:
             raise SpecError(f"temperature={self.temperature}: at least 0 is needed")
+
+    def _check_answers(self) -> None:
+        """Refuse ways to answer that exclude each other."""
+        is_list, is_worded = self.mode in prompt.LISTS, self.answer in ("probabilities", "json")
+        if is_list and (self.anchored or self.shots or self.reasons or is_worded):
+            raise SpecError(
+                f"mode={self.mode} is answered in words: anchored, shots, reasons and answer={self.answer} "
+                f"are for grades; leave them out"
+            )
+        if self.reasons and (self.shots or self.answer == "probabilities"):
+            raise SpecError(
+                "reasons=true is answered in words: shots have no reasons, and the probabilities of the "
+                "first word are no grades; leave shots and answer=probabilities out"
+            )
+        if not self.endpoint and (self.effort or self.answer == "json"):
+            raise SpecError("effort= and answer=json are for servers; give endpoint= too, or leave them out")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -101,7 +119,28 @@ class Judge(Neural, Metric):
     @property
     def _form(self) -> prompt.Form:
         shots = (self.references, self.shots, self.template)
-        return prompt.Form(self.mode, self.scale, self.criterion, self.anchored, *shots)
+        as_json = self.answer == "json"
+        return prompt.Form(
+            self.mode, self.scale, self.criterion, self.anchored, *shots, self.reasons, as_json
+        )
+
+    @property
+    def _reading(self) -> Reading:
+        """How an answer is read: lists, and grades after reasons, in words."""
+        is_worded = self.mode in prompt.LISTS or (self.reasons and self.answer == "auto")
+        return "text" if is_worded else self.answer
+
+    @property
+    def _watch(self) -> Watch:
+        fault = _FAULTS[self.mode].format(scale=self.scale)
+        advice = (
+            "" if self.reasons or self.mode in prompt.LISTS else "; reasons=true lets it explain itself first"
+        )
+        return current_budget().watch(self.signature, f"{fault}{{example}}{advice}")
+
+    @property
+    def quick_questions(self) -> int:
+        return _QUICK_OF_SERVER if self.endpoint else _QUICK_HERE
 
     def prepare(self) -> None:
         if not self.endpoint:
@@ -110,68 +149,94 @@ class Judge(Neural, Metric):
             _warn_of_default(self.endpoint, self.model)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        form = self._form
         shown = [blinded(sample) if self.blind else sample for sample in samples]
-        turned = (replace(s, hypothesis=s.rival or "", rival=s.hypothesis) for s in shown)
-        orders = list(zip(shown, turned, strict=True)) if self.swap else [(sample,) for sample in shown]
-        flat = [sample for order in orders for sample in order]
-        questions = [Question(form.messages(s), form.grades, s.draw, form.room) for s in flat]
-        replies = self.ask(questions, "text" if self.mode in prompt.LISTS else self.answer)
-        graded = iter([self._graded(sample, reply) for sample, reply in zip(flat, replies, strict=True)])
-        answers = [[next(graded) for _ in order] for order in orders]
-        counts = [_counts(some, len(form.grades)) for some in answers]
-        values = [_averaged([grade for grade, _ in some]) for some in answers]
-        return Scores(values, {name: [count[name] for count in counts] for name in _NOTES})
+        flat = [sample for one in shown for sample in self._orders(one)]
+        replies = self.ask([self._question(sample) for sample in flat], self._reading)
+        graded = [(self._grade(s, reply), reply) for s, reply in zip(flat, replies, strict=True)]
+        width = 2 if self.swap else 1
+        by_sample = [graded[start : start + width] for start in range(0, len(graded), width)]
+        counts = [_counts(some, len(self._form.grades)) for some in by_sample]
+        values = [_averaged([grade.value for grade, _ in some]) for some in by_sample]
+        names = dict.fromkeys([*_NOTES, *(name for count in counts for name in count)])
+        return Scores(values, {name: [count[name] for count in counts] for name in names})
+
+    def _orders(self, sample: Sample) -> list[Sample]:
+        """The sample, and with swap the same pair the other way round."""
+        turned = replace(sample, hypothesis=sample.rival or "", rival=sample.hypothesis)
+        return [sample, turned] if self.swap else [sample]
+
+    def _question(self, sample: Sample) -> Question:
+        form = self._form
+        return Question(form.messages(sample), form.grades, sample.draw, form.room, form.schema)
+
+    def asked(self, samples: Sequence[Sample]) -> Asked:
+        """What scoring these samples would ask, before it is known how long the answers are."""
+        questions = [self._question(one) for sample in samples for one in self._orders(sample)]
+        read = sum(question.tokens for question in questions)
+        is_read_here = not self.endpoint and self._reading != "text"  # from probabilities: nothing is written
+        written = 0 if is_read_here else self._form.usual * len(questions)
+        return Asked(len(questions), read, written, is_paid=bool(self.endpoint))
 
     def ask(self, questions: Sequence[Question], reading: Reading) -> list[Reply]:
         """Ask the server, or the model here: one pass over the prompts' beginnings, or text if asked to."""
         if self.endpoint:
-            return ask_server(self.endpoint, self.model, questions, reading, self.temperature)
+            how = (self.model, reading, self.temperature, self.effort, self._can_be_read, self._watch)
+            return ask_server(self.endpoint, Asking(*how), questions)
         loaded = self.load_model()
         prompts = [_prompt(loaded, question) for question in questions]
-        budget = current_budget()
-        for ids in prompts:
-            budget.book(Price(), budget.reserve(Price(), 0, 0), len(ids), 0)
         both = list(zip(questions, prompts, strict=True))
         if reading == "text":
-            return [_generate(loaded, question, ids, self.temperature) for question, ids in both]
+            return [self._written(loaded, question, ids) for question, ids in both]
+        for question, ids in both:
+            _book(question, len(ids), 0)
         ids_of = partial(_grade_ids, loaded.serial, loaded.tokenizer)
         logs = iter(causal(loaded, [(given, ids) for q, given in both for ids in ids_of(q.grades)]))
         chances = ({grade: float(np.exp(next(logs).sum())) for grade in q.grades} for q in questions)
         return [Reply(row, None, len(given), 0) for row, given in zip(chances, prompts, strict=True)]
 
+    def _written(self, loaded: Loaded, question: Question, ids: tuple[int, ...]) -> Reply:
+        """What the model here writes, as long as its answers can be read."""
+        watch = self._watch
+        with watch.asking():
+            reply = _generate(loaded, question, ids, self.temperature)
+        watch.note(reply.text, can_be_read=self._can_be_read(reply))
+        return reply
+
     def silence(self, counted: Mapping[str, int]) -> str | None:
-        count = counted.get(_UNPARSED, 0)
+        count = counted.get(answers.UNPARSED, 0) + counted.get(answers.OTHER_SCALE, 0)
         if not count:
             return None
         whose = "its answers" if self.swap else f"its answers for {count} of {count} samples"
         if self.answer == "probabilities":
             return f"{whose} came without probabilities; leave answer=probabilities out"
-        fault = _FAULTS.get(self.mode, f"name no single grade of {self.scale}")
-        example = current_budget().unread.get(self.signature)
+        example = self._watch.example
+        fault = _FAULTS[self.mode].format(scale=self.scale)
         return f"{whose} {fault}" + ("" if example is None else f", such as {example!r}")
 
-    def _graded(self, sample: Sample, reply: prompt.Reply) -> tuple[float | None, prompt.Reply]:
-        """Return the grade with its reply; the first text that names no grade is kept for the message."""
-        grade = self._grade(sample, reply)
-        if grade is None and reply.text is not None:
-            text = reply.text if len(reply.text) <= _QUOTED else reply.text[:_QUOTED] + "..."
-            current_budget().unread.setdefault(self.signature, text)
-        return grade, reply
+    def _can_be_read(self, reply: Reply) -> bool:
+        return self._grade(Sample(""), reply).value is not None
 
-    def _grade(self, sample: Sample, reply: prompt.Reply) -> float | None:
+    def _grade(self, sample: Sample, reply: Reply) -> Graded:
         if self.mode in prompt.LISTS:
-            return self._form.read_list(reply.text or "")
+            return _checked(self._form.read_list(reply.text or ""))
         grades, chances = self._form.grades, reply.probabilities
-        sampling = self.temperature > 0
-        has_text = reply.text is not None and self.answer == "auto"
-        if chances is None or self.answer == "text" or (sampling and has_text):
-            readable = reply.text is not None and self.answer != "probabilities"
-            return prompt.parsed(grades, reply.text or "") if readable else None
-        if sampling:
+        has_text = reply.text is not None and self._reading != "probabilities"
+        if chances is None or (has_text and (self.temperature > 0 or self._reading != "auto")):
+            return answers.parsed(grades, reply.text or "") if has_text else _checked(None)
+        if self.temperature > 0:
             rng = generator(sample.draw, self.signature, sample.key)
-            return prompt.drawn(grades, chances, self.temperature, rng)
-        return prompt.share(grades, chances)
+            return _checked(answers.drawn(grades, chances, self.temperature, rng))
+        return _checked(answers.share(grades, chances))
+
+
+def _checked(value: float | None) -> Graded:
+    return Graded(value, answers.UNPARSED if value is None else None)
+
+
+def _book(question: Question, read: int, written: int) -> None:
+    """Book a question to the model here, which costs nothing."""
+    budget = current_budget()
+    budget.book(Price(), budget.reserve(Price(), question.tokens, 0), read, written)
 
 
 @cache
@@ -188,15 +253,18 @@ def _averaged(grades: Sequence[float | None]) -> float | None:
     return (first + sum(1.0 - grade for grade in turned if grade is not None)) / len(grades)
 
 
-def _counts(answers: Sequence[tuple[float | None, prompt.Reply]], grades: int) -> dict[str, int]:
-    """Count absent grades, grades read from text, and replies that list only some of the grades."""
-    chances = [reply.probabilities for _, reply in answers]
-    counts = (
-        sum(grade is None for grade, _ in answers),
-        sum(listed is None for listed in chances),
-        sum(listed is not None and len(listed) < grades for listed in chances),
-    )
-    return dict(zip(_NOTES, counts, strict=True))
+def _counts(graded: Sequence[tuple[Graded, Reply]], grades: int) -> Counter[str]:
+    """Count what is wrong with answers, what was read from text, and what the server refused to be told."""
+    counts: Counter[str] = Counter()
+    for grade, reply in graded:
+        if grade.fault:
+            counts[grade.fault] += 1
+        if reply.probabilities is None:
+            counts["read from text"] += 1
+        elif len(reply.probabilities) < grades:
+            counts["partly listed"] += 1
+        counts.update(f"questions asked without {name}" for name in reply.without)
+    return counts
 
 
 def _prompt(loaded: Loaded, question: Question) -> tuple[int, ...]:
@@ -244,5 +312,5 @@ def _generate(loaded: Loaded, question: Question, given: tuple[int, ...], temper
         torch.manual_seed(int(digest(str(question.draw), *map(str, given))[:12], 16))
         answer = loaded.model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0, len(given) :]
     text = str(loaded.tokenizer.decode(answer, skip_special_tokens=True))
-    current_budget().book(Price(), 0.0, 0, len(answer))
-    return Reply(None, text, len(given), len(answer))
+    _book(question, len(given), len(answer))
+    return Reply(None, answers.without_thoughts(text), len(given), len(answer))

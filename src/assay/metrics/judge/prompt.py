@@ -1,27 +1,35 @@
-"""What a judge is asked and what it answers: messages from templates, grades from replies, blinded texts."""
+"""What a judge is asked: messages from templates, the form of the answer, blinded texts."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from random import Random
 from typing import Any, Literal
 
 from assay.core import Sample
 from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
+from assay.metrics.judge.answers import parsed_answers, parsed_errors
 
 Mode = Literal["pointwise", "pairwise", "errors", "checklist"]
 LISTS = ("errors", "checklist")  # modes whose answer is a list in words, not a grade
 ScaleName = Literal["1-5", "0-100"]
 References = Literal["all", "first", "none"]
+Reading = Literal["auto", "probabilities", "text", "json"]
+Effort = Literal["", "none", "minimal", "low", "medium", "high"]
 WRITTEN = 8  # tokens of an answer that is a grade
+_WRITTEN_AS_JSON = 24
+WITH_REASONS = 512  # tokens of an answer that gives its reasons first
+# Of English prompts under a tokeniser of 49,000 tokens (smollm2), measured over the questions of judge-bias.
+_CHARACTERS_PER_TOKEN = 4.0
+_TOKENS_PER_TURN = 12
 _SLOT = re.compile(r"\{(\w+)\}")
 _ANCHORED = {"1-5": ("1", "2", "3", "4", "5"), "0-100": ("0", "20", "50", "80", "100")}
 _WORDS, _PARTS = ("system", "user"), ("source", "reference", "anchor", "steps")
@@ -46,6 +54,8 @@ class Form:
     references: References
     shots: int
     template: str
+    reasons: bool = False
+    json: bool = False
 
     @property
     def grades(self) -> tuple[str, ...]:
@@ -59,7 +69,34 @@ class Form:
     @property
     def room(self) -> int:
         """How many tokens an answer may have."""
-        return {"errors": 512, "checklist": 12 * len(self.questions)}.get(self.mode, WRITTEN)
+        if self.mode == "errors" or self.reasons:
+            return WITH_REASONS
+        if self.mode == "checklist":
+            return 12 * len(self.questions)
+        return _WRITTEN_AS_JSON if self.json else WRITTEN
+
+    @property
+    def usual(self) -> int:
+        """How many tokens an answer usually has; a run learns what this judge writes."""
+        if self.mode in LISTS or self.reasons:
+            return {"errors": 60, "checklist": 6 * len(self.questions)}.get(self.mode, 60)
+        return 10 if self.json else 2
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema of an answer; None where it is given in words."""
+        if not self.json:
+            return None
+        names = [*(["reasons"] if self.reasons else []), self._field]
+        pair: dict[str, Any] = {"type": "string", "enum": ["A", "B"]}
+        grade = pair if self.mode == "pairwise" else {"type": "integer"}
+        properties = {name: {"type": "string"} if name == "reasons" else grade for name in names}
+        return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+    @property
+    def _field(self) -> str:
+        """What the answer in JSON calls the grade."""
+        return "better" if self.mode == "pairwise" else "grade"
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -68,9 +105,12 @@ class Form:
 
     @property
     def wording(self) -> str:
-        """The template's file: lists have one of their own for each version."""
-        own = self.mode in LISTS and "/" not in self.template
-        return f"{self.mode}-{self.template}" if own else self.template
+        """The template's file: lists, JSON and reasons have one of their own for each version."""
+        if "/" in self.template:
+            return self.template
+        forms = {self.mode: self.mode in LISTS, "json": self.json, "reasons": self.reasons}
+        kind = next((name for name, is_asked in forms.items() if is_asked), None)
+        return f"{kind}-{self.template}" if kind else self.template
 
     def read_list(self, text: str) -> float | None:
         """Return what an answer in words is worth, on 0..1; None where it is not in the form asked for."""
@@ -94,6 +134,7 @@ class Form:
             "criterion": known["text"],
             "anchors": anchors if self.anchored else "",
             "steps": parts["steps"] if self.scale == "0-100" else "",
+            "reasons": parts.get("reasons", "") if self.reasons else "",
             **self._ends(),
         }
 
@@ -125,7 +166,9 @@ class Form:
             yield Message("user", fill(table[self.mode]["user"], self._texts(sample, table["parts"])))
             letter = "A" if shot["share"] > 0.5 else "B"  # of the better text of a pair
             grade = self.grades[round(shot["share"] * (len(self.grades) - 1))]
-            yield Message("assistant", letter if self.mode == "pairwise" else grade)
+            answer = letter if self.mode == "pairwise" else grade
+            value = answer if self.mode == "pairwise" else int(grade)
+            yield Message("assistant", json.dumps({self._field: value}) if self.json else answer)
 
     @property
     def digest(self) -> str:
@@ -192,116 +235,21 @@ def _template(name: str, mode: Mode) -> dict[str, dict[str, str]]:
     return table
 
 
-Reading = Literal["auto", "probabilities", "text"]
-Chances = Mapping[str, float]  # by grade
-_SCALE_WORDS = re.compile(
-    r"(?:on a scale (?:of|from)|from|between)\s+\d+\s*(?:to|-|and)\s*\d+|(?:/|out of)\s*\d+", re.I
-)
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w%]|\.\d)")
-_LETTER = re.compile(r"(?<!\w)[AB](?!\w)")
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A prompt, the answers that count, and the number of this repeat."""
+    """A prompt, the answers that count, the number of this repeat, and how the answer is to be given."""
 
     messages: tuple[Message, ...]
     grades: tuple[str, ...]
     draw: int = 0
     room: int = WRITTEN  # tokens that an answer may have
+    schema: Mapping[str, Any] | None = None  # of an answer in JSON
 
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A backend's answer: probabilities of grades where it gives them, its text where it wrote one."""
-
-    probabilities: Chances | None
-    text: str | None
-    read: int  # tokens
-    written: int
-
-
-def share(grades: Sequence[str], probabilities: Chances) -> float | None:
-    """Return the expected grade on 0..1, or P(A) of a pair; None where no grade has any probability."""
-    weights = [probabilities.get(grade, 0.0) for grade in grades]
-    total = sum(weights)
-    if total <= 0:
-        return None
-    return sum(weight * place(grades, grade) for grade, weight in zip(grades, weights, strict=True)) / total
-
-
-def place(grades: Sequence[str], grade: str) -> float:
-    """Return a grade on 0..1; for a pair, A (the first text is better) is 1."""
-    if grades[0] == "A":
-        return 1.0 if grade == "A" else 0.0
-    low, high = float(grades[0]), float(grades[-1])
-    return (float(grade) - low) / (high - low)
-
-
-def parsed(grades: Sequence[str], text: str) -> float | None:
-    """Return the grade that a text names, on 0..1; None where it names none, several, or one off the scale.
-
-    >>> parsed("12345", "Score: 4/5"), parsed("12345", "between 1 and 5"), parsed("AB", "**B**")
-    (0.75, None, 0.0)
-    """
-    if grades[0] == "A":
-        letters = set(_LETTER.findall(text))
-        return place(grades, letters.pop()) if len(letters) == 1 else None
-    numbers = {float(number) for number in _NUMBER.findall(_SCALE_WORDS.sub(" ", text))}
-    low, high = float(grades[0]), float(grades[-1])
-    if len(numbers) != 1 or not low <= (number := numbers.pop()) <= high:
-        return None
-    return (number - low) / (high - low)
-
-
-# GEMBA-MQM's penalties: the five gravest errors count, together as much as one critical error at most.
-_PENALTIES = {"critical": 25, "major": 5, "minor": 1}
-_COUNTED, _WORST = 5, 25
-_ANSWER = re.compile(r"\bQ(\d+)\W{1,6}(yes|no)\b", re.I)
-
-
-def parsed_errors(text: str) -> float | None:
-    """Return 1 less a 25th of the penalties of the errors listed; None where no severity is named.
-
-    >>> parsed_errors("Critical: no-error\\nMajor:\\naccuracy/omission"), parsed_errors("Fine.")
-    (0.8, None)
-    """
-    penalties: list[int] = []
-    severity, read = "", False
-    for line in text.lower().splitlines():
-        heading, _, rest = line.strip(" *#-").partition(":")
-        if heading.strip(" *") in _PENALTIES:
-            severity, line = heading.strip(" *"), rest
-        bare = line.strip(" *#-")
-        none = "no-error" in bare or "no error" in bare
-        read = read or none or bool(severity)
-        if bare and severity and not none:
-            penalties.append(_WORST if "non-translation" in bare else _PENALTIES[severity])
-    gravest = sorted(penalties, reverse=True)[:_COUNTED]
-    return 1 - min(sum(gravest), _WORST) / _WORST if read else None
-
-
-def parsed_answers(text: str, count: int) -> float | None:
-    """Return the share of yes; None unless each question has one answer.
-
-    >>> parsed_answers("Q1: yes\\nQ2: No", 2), parsed_answers("Q1: yes", 2)
-    (0.5, None)
-    """
-    answers: set[tuple[int, str]] = {
-        (int(number), answer.lower()) for number, answer in _ANSWER.findall(text)
-    }
-    if sorted(number for number, _ in answers) != list(range(1, count + 1)):
-        return None
-    return sum(answer == "yes" for _, answer in answers) / count
-
-
-def drawn(grades: Sequence[str], probabilities: Chances, temperature: float, rng: Random) -> float | None:
-    """Draw a grade as a model would at this temperature; return it on 0..1."""
-    top = max((probabilities.get(grade, 0.0) for grade in grades), default=0.0)
-    if top <= 0:
-        return None
-    weights = [(probabilities.get(grade, 0.0) / top) ** (1.0 / temperature) for grade in grades]
-    return place(grades, rng.choices(list(grades), weights)[0])
+    @property
+    def tokens(self) -> int:
+        """About how many tokens are read: English text, and what a chat template puts around a turn."""
+        size = sum(len(message.content) for message in self.messages)
+        return round(size / _CHARACTERS_PER_TOKEN) + _TOKENS_PER_TURN * len(self.messages)
 
 
 # Blinding hides authors and words for groups, so that a judge cannot favour them: the attributes of *unfair*.

@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from string import ascii_lowercase, ascii_uppercase
 from threading import Lock, Thread
@@ -26,16 +27,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from assay.errors import BudgetError, MetricError, SpecError, UnreachableError, install
-from assay.metrics.judge.prompt import Question, Reading, Reply
-from assay.models.budget import Price, current_budget, price
+from assay.metrics.judge.answers import Reply, without_thoughts
+from assay.metrics.judge.dialect import Body, Dialect, text_written
+from assay.metrics.judge.prompt import Question, Reading
+from assay.models.budget import Price, Watch, current_budget, price
 
 if TYPE_CHECKING:
     import httpx
 
-Body = dict[str, Any]  # of a request, as JSON
 ATTEMPTS = 6
 BROKEN = 3  # malformed responses before giving up: a wrong address never sends anything else
-_CHARACTERS_PER_TOKEN = 4.3
 _MOST_BYTES = 4_000_000  # of a response; an answer has a few thousand
 _TIMEOUT = "ASSAY_JUDGE_TIMEOUT"
 _QUOTED = 80  # characters of a server's response in a message
@@ -49,22 +50,36 @@ _URL_SAFE = str.maketrans("+/", "-_")
 _KEY, _OPENAI_KEY, _OPENAI = "ASSAY_JUDGE_KEY", "OPENAI_API_KEY", "api.openai.com"
 
 
-def ask_server(
-    address: str, model: str, questions: Sequence[Question], reading: Reading, temperature: float
-) -> list[Reply]:
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How one model behind a server is asked, and who says whether its answers can be read."""
+
+    model: str
+    reading: Reading
+    temperature: float
+    effort: str  # how long it may think; empty: as long as it does by itself
+    can_be_read: Callable[[Reply], bool]
+    watch: Watch
+
+
+def ask_server(address: str, asking: Asking, questions: Sequence[Question]) -> list[Reply]:
     """Ask all questions, several at a time; return replies in order, or raise the first final failure."""
-    endpoint = endpoint_at(address)
+    endpoint, dialect = endpoint_at(address), dialect_of(address, asking.model)
     cost = price()
     workers = int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))
     with endpoint.open() as client, ThreadPoolExecutor(workers) as pool:
 
         def ask_one(question: Question) -> Reply:
-            turns = [{"role": turn.role, "content": turn.content} for turn in question.messages]
-            body: Body = {"model": model, "messages": turns, "max_tokens": question.room}
-            body |= {"temperature": temperature, "seed": question.draw}
-            if reading != "text" and endpoint.gives_probabilities:
-                body |= {"logprobs": True, "top_logprobs": 20}
-            return _send(endpoint, client, body, question.grades, cost)
+            def send() -> Reply:
+                body = partial(_body, dialect, asking, question)
+                return _send(endpoint, dialect, client, body, question, cost)
+
+            with asking.watch.asking():
+                reply = send()
+                while not asking.can_be_read(reply) and dialect.gives_more_room(reply):
+                    reply = send()
+                asking.watch.note(reply.text, can_be_read=asking.can_be_read(reply))
+            return reply
 
         waiting = [pool.submit(copy_context().run, ask_one, question) for question in questions]
         try:
@@ -74,19 +89,47 @@ def ask_server(
                 future.cancel()
 
 
-def _send(endpoint: Endpoint, client: httpx.Client, body: Body, grades: Sequence[str], cost: Price) -> Reply:
-    size = sum(len(turn["content"]) for turn in body["messages"])
-    estimate = (math.ceil(size / _CHARACTERS_PER_TOKEN), int(body["max_tokens"]))
+def _body(dialect: Dialect, asking: Asking, question: Question) -> Body:
+    """The request as it would be sent now."""
+    turns = [{"role": turn.role, "content": turn.content} for turn in question.messages]
+    body: Body = {"temperature": asking.temperature, "seed": question.draw}
+    if asking.reading in ("auto", "probabilities"):
+        body |= {"logprobs": True, "top_logprobs": 20}
+    if asking.effort:
+        body["reasoning_effort"] = asking.effort
+    if question.schema:
+        schema = {"name": "answer", "strict": True, "schema": question.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    room = dialect.room(question.room, thinks=asking.effort not in ("", "none", "minimal"))
+    return {"model": asking.model, "messages": turns} | dialect.spoken(body, room)
+
+
+def _send(
+    endpoint: Endpoint,
+    dialect: Dialect,
+    client: httpx.Client,
+    body: Callable[[], Body],
+    question: Question,
+    cost: Price,
+) -> Reply:
+    estimate = (question.tokens, dialect.limit_of(body()))
     reserved = current_budget().reserve(cost, *estimate)
     used = (0, 0)
     try:
-        answer = endpoint.post(client, body)
+        answer = endpoint.post(client, body, dialect)
         used = _usage(answer.get("usage")) or estimate
     finally:
         current_budget().book(cost, reserved, *used, estimated=used is estimate)
     choice = answer["choices"][0]
-    text = choice["message"]["content"]
-    return Reply(_probabilities(choice.get("logprobs"), grades, text), text, *used)
+    written = str(text_written(choice))
+    text = without_thoughts(written)
+    # What a thinking model writes first are thoughts: the likeliest first tokens are no grades.
+    chances = (
+        _probabilities(choice.get("logprobs"), question.grades, text) if text == written.strip() else None
+    )
+    was_cut = choice.get("finish_reason") == "length" or (not text and bool(written))
+    thought = was_cut and (text != written.strip() or not text)
+    return Reply(chances, text, *used, dialect.without, estimate[1], was_cut, thought)
 
 
 def _usage(usage: object) -> tuple[int, int] | None:
@@ -106,7 +149,9 @@ def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[s
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     tokens = content if isinstance(content, list) else []
     first = next((row for row in tokens if str(row.get("token", "")).strip()), None) if grades else None
-    if first is None or (grades[0] != "A" and first["token"].strip() != text.split()[0].strip(".*")):
+    words = text.split()
+    is_grade = grades[:1] == ("A",) or (first and words and first["token"].strip() == words[0].strip(".*"))
+    if first is None or not is_grade:
         return None
     chances: dict[str, float] = {}
     for row in first.get("top_logprobs") or [first]:
@@ -121,12 +166,11 @@ class _MalformedError(Exception):
 
 
 class Endpoint:
-    """An HTTP endpoint's state: its rate limit, and whether it returns log-probabilities."""
+    """An HTTP endpoint's state: its address and its rate limit."""
 
     def __init__(self, endpoint: str) -> None:
         self._host = checked_host(endpoint)
         self.url = endpoint.rstrip("/") + "/chat/completions"
-        self.gives_probabilities = True
         self._answered = 0  # responses so far, of whatever status
         self._next = 0.0  # when the next request may go out, on the monotonic clock
         self._lock = Lock()
@@ -140,8 +184,11 @@ class Endpoint:
         timeout = setting(_TIMEOUT, 120.0, least=0.01)
         return httpx.Client(timeout=timeout, trust_env=not _is_loopback(self._host))
 
-    def post(self, client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the server's answer; retry dropped connections, busy servers and malformed responses."""
+    def post(self, client: httpx.Client, body: Callable[[], Body], dialect: Dialect) -> dict[str, Any]:
+        """Return the server's answer; retry dropped connections, busy servers and malformed responses.
+
+        A question that is refused for one of its parameters is asked without it: the body is made anew.
+        """
         import httpx
 
         trouble, malformed, answered = "nothing was tried", 0, self._answered
@@ -152,10 +199,8 @@ class Endpoint:
                 current_budget().retried()
             self._wait()
             try:
-                response = _fetch(client, self.url, body, headers)
+                response = self._accepted(client, body, headers, dialect)
                 self._answered += 1
-                if self._refuses_probabilities(response, body):
-                    continue
                 if response.status_code not in _RETRIED:
                     return self._read(response)
                 trouble, answered = f"status {response.status_code}", -1
@@ -179,14 +224,15 @@ class Endpoint:
             f"the address, or ask more slowly: ASSAY_JUDGE_CONCURRENCY=1, ASSAY_JUDGE_RATE=60 (per minute)"
         )
 
-    def _refuses_probabilities(self, response: httpx.Response, body: Body) -> bool:
-        """Whether the server refused the field `logprobs`, which is then left out from now on."""
-        asked = "logprobs" in body and "logprobs" in response.text
-        if not asked or response.status_code not in (400, 422):
-            return False
-        self.gives_probabilities = False
-        del body["logprobs"], body["top_logprobs"]
-        return True
+    def _accepted(
+        self, client: httpx.Client, body: Callable[[], Body], headers: Mapping[str, str], dialect: Dialect
+    ) -> httpx.Response:
+        """The response to a body whose parameters the server takes; each is refused at most once."""
+        while True:
+            sent = body()
+            response = _fetch(client, self.url, sent, headers)
+            if not dialect.learns(sent, response.status_code, self._masked(response.text)):
+                return response
 
     def _read(self, response: httpx.Response) -> dict[str, Any]:
         said = self._masked(response.text)
@@ -202,10 +248,10 @@ class Endpoint:
             )
         try:
             answer = json.loads(said, object_hook=self._masked_object)
-            content = answer["choices"][0]["message"]["content"]
+            content = text_written(answer["choices"][0])
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise _MalformedError(f"what is no chat completion: {_cut(said)}") from error
-        if not isinstance(content, str):
+        if content is None:
             raise _MalformedError(f"a message without text: {_cut(said)}")
         return dict(answer)
 
@@ -235,6 +281,7 @@ class Endpoint:
 
 
 endpoint_at = lru_cache(maxsize=8)(Endpoint)  # the process's one object for an address
+dialect_of = lru_cache(maxsize=64)(Dialect)  # and for a model there
 
 
 def _fetch(client: httpx.Client, url: str, body: Body, headers: Mapping[str, str]) -> httpx.Response:
