@@ -249,7 +249,7 @@ class Endpoint:
         try:
             answer = json.loads(said, object_hook=self._masked_object)
             content = text_written(answer["choices"][0])
-        except (ValueError, LookupError, TypeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise _MalformedError(f"what is no chat completion: {_cut(said)}") from error
         if content is None:
             raise _MalformedError(f"a message without text: {_cut(said)}")
