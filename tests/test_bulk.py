@@ -63,8 +63,8 @@ def test_scores_equal_those_in_memory_whatever_the_blocks(
 
 def test_a_stopped_run_goes_on_with_the_parts_that_are_missing(folder: Path) -> None:
     whole = (folder / "part-2.jsonl").read_text("utf-8")
-    (folder / "part-2.jsonl").write_text(f"{whole}\nnot JSON", "utf-8")
-    with pytest.raises(bulk.DataError, match=r"part-2.jsonl, line 21: not JSON"):
+    (folder / "part-2.jsonl").write_text(f"{whole}\nnot JSON\nnor this\n{{", "utf-8")
+    with pytest.raises(bulk.DataError, match=r"part-2.jsonl: 3 of 23 rows cannot be used.*line 21: not JSON"):
         bulk.score_parts([measure("bleu")], parts(folder), Session())
     assert sorted(path.name for path in (folder / "scores").iterdir()) == ["part-0.parquet", "part-1.parquet"]
     before = (folder / "scores/part-0.parquet").stat().st_mtime_ns

@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "foreign": set(),
     "core": {"language", "recipe", "vocabulary"},
     "models": {"core", "errors", "recipe", "vocabulary"},
-    "datasets": {"core", "errors", "language", "models", "recipe", "vocabulary"},
+    "datasets": {"core", "errors", "grouping", "language", "models", "recipe", "vocabulary"},
     "metrics": {"core", "datasets", "errors", "models", "recipe", "vocabulary"},
     "names": {"core", "errors", "datasets", "foreign", "metrics", "models", "recipe", "vocabulary"},
     "perturbations": {"core", "datasets", "errors", "language", "models", "names", "recipe", "vocabulary"},
@@ -36,7 +36,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "report": {"core", "datasets", "errors", "grouping", "models", "reading", "vocabulary"},
     "api": {
-        "__version__", "core", "datasets", "engine", "errors", "language", "models", "names", "reading", "recipe", "report",
+        "__version__", "core", "datasets", "engine", "errors", "grouping", "language", "models", "names", "reading", "recipe",
+        "report",
         "statistics", "vocabulary",
     },
     "mitigation": {

@@ -109,10 +109,14 @@ def test_an_audit_without_cases_in_the_file_takes_embedded_data(table: Path) -> 
     assert slices
     assert not any(name.startswith("outputs") for name in slices)
     assert any(note.startswith("position takes embedded data: ") for note in done.notes)
-    assert "outputs.csv is used by repetition; embedded data by position" in done.notes
-    task = "outputs.csv: task summarisation, by its columns (--task changes it); the first reference is the clean text"
+    assert done.whose == (
+        "Your data: 50 of 50 rows of outputs.csv, used by repetition; embedded English texts used by position"
+    )
+    assert "outputs.csv: the clean texts are its 50 hypotheses, one for each input" in done.notes
+    task = "outputs.csv: task summarisation, by its columns (--task changes it)"
     assert task in done.notes
-    assert "outputs.csv: article is read as source; --map FIELD=COLUMN changes it" in done.notes
+    columns = "outputs.csv: summary is read as hypothesis, article is read as source, rating is read as human"
+    assert f"{columns}; --map FIELD=COLUMN changes it" in done.notes
 
 
 def test_a_table_goes_from_file_to_answer_in_one_command(table: Path) -> None:
@@ -123,7 +127,8 @@ def test_a_table_goes_from_file_to_answer_in_one_command(table: Path) -> None:
     assert done.returncode == 0, done.stderr
     note = "summary is read as hypothesis, article is read as source, rating is read as human"
     assert note in done.stderr
-    assert "outputs.csv is used by human, copy-source; embedded data by caption" in done.stderr
+    whose = "Your data: 50 of 50 rows of outputs.csv, used by human and copy-source; embedded English texts used by "
+    assert done.stdout.splitlines()[0] == f"{whose}caption."
     answer = done.stdout.split("agreement with people: example/overall\n")[1].splitlines()
     assert answer[0].split() == ["metric", "right", "order", "95%", "CI", "n", "tied", "with", "verdict"]
     ranked = {line.split()[0]: float(line.split()[1]) for line in answer[1:4]}
@@ -139,12 +144,13 @@ def test_the_answer_about_agreement_stands_first(table: Path) -> None:
     done = command(*words, cwd=table.parent)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "agreement with people: example/overall"
+    assert lines[0] == "Your data: 50 of 50 rows of outputs.csv, used by human."
+    assert lines[1] == "agreement with people: example/overall"
     assert lines[-1].startswith("- example/overall: best is ")
-    assert len(lines) == 6
+    assert len(lines) == 7
     document = json.loads(command(*words, "--json", cwd=table.parent).stdout)
     rows = {row["metric"]: row for row in document["findings"] if row["statistic"] == "agreement_order"}
-    shown = {line.split()[0]: line.split()[1] for line in lines[2:5]}
+    shown = {line.split()[0]: line.split()[1] for line in lines[3:6]}
     assert shown == {metric: f"{rows[metric]['value']:.1f}" for metric in shown}
 
 
@@ -165,9 +171,9 @@ BAD = "summary;reference;rating\none two;one;3\nthree four;three;4\n"
         (BAD, "hypothesis=sumary", "line 1: --map hypothesis=sumary: there is no column 'sumary', only summary, "
          "reference, rating", "Write --map hypothesis=summary"),
         (BAD.replace("reference", "output"), "", "line 1: columns 'summary' and 'output' may both be hypothesis",
-         "choose: --map hypothesis=summary or --map hypothesis=output"),
-        (BAD.replace("reference", "picture"), "image=picture", "line 2: column 'picture' (read as image): image 'one' "
-         "is missing", "put it beside the file or use --skip-missing"),
+         "choose: --map hypothesis=summary,human=rating or --map hypothesis=output,human=rating"),
+        (BAD.replace("reference", "picture"), "image=picture", "line 2: column 'picture' (read "
+         "as image): image 'one' is missing", "put it beside the file or use --skip-missing"),
     ],
 )  # fmt: skip
 def test_bad_input_exits_2_with_its_place_and_a_way_out(
@@ -177,7 +183,8 @@ def test_bad_input_exits_2_with_its_place_and_a_way_out(
     words = ("run", "human", "-m", "bleu", "--data", "bad.csv", *(("--map", columns) if columns else ()))
     done = command(*words, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert f"assay: bad.csv, {problem}" in done.stderr
+    assert done.stderr.startswith("assay: bad.csv")
+    assert problem in done.stderr
     assert way in done.stderr
 
 

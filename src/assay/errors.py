@@ -3,6 +3,7 @@
 AuditError            the user can mend it; exit status 2
 ├── SpecError         a name, key or value on the command line
 ├── DataError         a file: names file, line and column
+│   └── RowError      one row of it, which can be left out
 ├── MetricError       a metric returned what it must not, or raised
 │   ├── TextError     a text that it cannot read
 │   └── UnreachableError   a server that a metric needs does not answer; never skipped
@@ -16,6 +17,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from rapidfuzz import process
 from rapidfuzz.distance import DamerauLevenshtein
@@ -47,6 +49,30 @@ class SpecError(AuditError):
 
 class DataError(AuditError):
     """A data file that cannot be read as asked."""
+
+
+class RowError(DataError):
+    """A row that cannot be used: where it is, what is wrong, and how many rows are lost with it."""
+
+    def __init__(self, file: Path, unit: str, line: int, problem: str, rows: int = 1) -> None:
+        super().__init__(file, unit, line, problem, rows)
+        self.file, self.unit, self.line, self.problem, self.rows = file, unit, line, problem, rows
+
+    def __str__(self) -> str:
+        return f"{self.file}, {self.place}: {self.problem}"
+
+    @property
+    def place(self) -> str:
+        return f"{self.unit} {self.line}"
+
+    @property
+    def reason(self) -> str:
+        """What is wrong without the advice and the cell's own text, so that equal reasons are counted.
+
+        >>> RowError(Path("a.csv"), "line", 3, "it must be a number, not 'good'; write one").reason
+        'it must be a number'
+        """
+        return re.split(r"; |, not '", self.problem, maxsplit=1)[0]
 
 
 class MetricError(AuditError):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.datasets.columns import ALIASES, DataFile, as_data, parse_map
+from assay.datasets.left_out import LeftOut
 from assay.datasets.pairs import read_pair_files
 from assay.datasets.ratings import read_samples
 from assay.datasets.records import guess_task, read_records
@@ -103,17 +104,20 @@ def test_lists_in_json_and_packed_files_are_read(tmp_path: Path) -> None:
         (TABLE, "hypothesis=sumary", r"line 1: --map hypothesis=sumary: there is no column 'sumary'.*"
          r"did you mean summary\? Write --map hypothesis=summary"),
         (TABLE.replace("summary", "sumaries"), "", r"line 1: column 'hypothesis' is missing; its columns are id, "
-         r"sumaries, reference, article, rating.*--map hypothesis=sumaries \(the nearest\)"),
-        (TABLE.replace("summary", "xyz"), "", r"--map hypothesis=COLUMN with one of these"),
+         r"sumaries, reference, article, rating.*"
+         r"--map hypothesis=sumaries,references=reference,source=article,human=rating \(sumaries is the nearest\)"),
+        (TABLE.replace("summary", "xyz"), "", r"--map hypothesis=COLUMN,references=reference,source=article,human=rating "
+         r"with one of these"),
         (TABLE.replace("article", "output"), "", r"line 1: columns 'output' and 'summary' may both be hypothesis; "
-         r"choose: --map hypothesis=output or --map hypothesis=summary"),
+         r"choose: --map hypothesis=output,references=reference,human=rating or "
+         r"--map hypothesis=summary,references=reference,human=rating"),
         (TABLE.replace(",3", ",good"), "", r"line 2: column 'rating' \(read as human\): human rating of 'overall' "
          r"must be a number, not 'good'; .*--map human="),
         (TABLE.replace(",3", ",good"), "human.quality=rating", r"line 2: column 'rating' \(read as "
          r"human.quality\): .*'quality' must be a number.*--map human.quality="),
-        ("a;b;c\n1;2;3\n4,5,6\n", "", "line 3: separated by commas, but the header by semicolons"),
-        ("a,b,c\n1,2,3\n4,5\n", "", "line 3: not as many cells .* 2 cells, but the header has 3 columns; column 'c'"),
-        ("a,b\n1,2\n4,5,6\n", "", "line 3: 3 cells, but the header has 2 columns; put cells that hold commas in"),
+        ("mt;b;c\n1;2;3\n4,5,6\n", "", "line 3: separated by commas, but the header by semicolons"),
+        ("mt,b,c\n1,2,3\n4,5\n", "", "line 3: not as many cells .* 2 cells, but the header has 3 columns; column 'c'"),
+        ("mt,b\n1,2\n4,5,6\n", "", "line 3: 3 cells, but the header has 2 columns; put cells that hold commas in"),
         ("a,b,a\n1,2,3\n", "", "line 1: column 'a' is there more than once"),
     ],
 )  # fmt: skip
@@ -152,20 +156,55 @@ def test_pairs_are_mapped_too(tmp_path: Path) -> None:
     assert (pair.stereotype, pair.anti_stereotype, pair.references) == ("He ran.", "She ran.", ("They ran.",))
 
 
-def test_references_are_the_clean_texts_of_records(tmp_path: Path) -> None:
+def test_the_clean_text_is_one_hypothesis_for_each_input(tmp_path: Path) -> None:
     rows = [
         {"system": system, "output": f"{system} {n}", "ref": refs, "src": "quelle"}
         for system in "xy"
         for n, refs in enumerate([["one", "two"], ["three"]])
     ]
     records = read_records(file(tmp_path / "t.json", json.dumps(rows)))
-    assert [(record.gold, record.references) for record in records] == [
-        ("one", ("two",)),
-        ("three", ("three",)),
-    ]
+    assert [record.gold[1:] for record in records] == [" 0", " 1"]
+    assert [record.references for record in records] == [("one", "two"), ("three",)]
     assert {record.source for record in records} == {"quelle"}
-    with pytest.raises(DataError, match=r"column 'gold' \(or references\) is missing"):
-        read_records(file(tmp_path / "u.json", '[{"output": "a"}]'))
+    (alone,) = read_records(file(tmp_path / "u.json", '[{"output": "a"}]'))
+    assert (alone.gold, alone.references) == ("a", ())
+    with pytest.raises(DataError, match=r"column 'gold' \(or hypothesis, or references\) is missing"):
+        read_records(file(tmp_path / "v.json", '[{"colour": "a"}]'))
+
+
+def test_hypotheses_rated_in_the_better_half_are_the_clean_texts(tmp_path: Path) -> None:
+    rows = [
+        {"output": f"{system} {n}", "ref": f"reference {n}", "rating": rating}
+        for n in range(70)
+        for system, rating in (("good", n), ("bad", -n))
+    ]
+    left_out = LeftOut(path := file(tmp_path / "t.json", json.dumps(rows)))
+    records = read_records(path, left_out=left_out)
+    assert [record.gold for record in records] == [f"good {n}" for n in range(70)]
+    assert left_out.sentences() == ["t.json: the clean texts are 70 hypotheses, those rated in the better half of 140"]
+
+
+def test_few_ratings_choose_the_output_of_an_input_and_leave_none_out(tmp_path: Path) -> None:
+    rows = [
+        {"output": f"{system} {n}", "ref": f"reference {n}", "rating": rating if n < 10 else None}
+        for n in range(40)
+        for system, rating in (("good", 5), ("bad", 2))
+    ]
+    records = read_records(file(tmp_path / "t.json", json.dumps(rows)))
+    assert [record.gold for record in records[:10]] == [f"good {n}" for n in range(10)]
+    assert len(records) == 40
+    assert {record.gold.split()[0] for record in records[10:]} == {"good", "bad"}
+
+
+def test_references_are_never_tested_by_themselves(tmp_path: Path) -> None:
+    rows = [{"ref": ["one", "two"]}, {"ref": ["three"]}, {"ref": ["four", "four"]}]
+    left_out = LeftOut(path := file(tmp_path / "t.json", json.dumps(rows)))
+    records = read_records(path, left_out=left_out)
+    assert [(record.gold, record.references) for record in records] == [("one", ("two",))]
+    (remark,) = left_out.sentences()
+    assert remark.startswith("t.json: 2 of 3 texts left out: the only reference would be the text itself")
+    with pytest.raises(DataError, match="a second reference, hypotheses, or --map gold=COLUMN"):
+        read_records(file(tmp_path / "u.json", json.dumps(rows[1:])))
 
 
 @pytest.mark.parametrize(

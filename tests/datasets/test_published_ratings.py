@@ -391,7 +391,7 @@ def test_pascal_50s_votes(tmp_path: Path) -> None:
 
 
 def test_a_near_miss_names_the_nearest_forms(tmp_path: Path) -> None:
-    path = table(tmp_path / "x.tsv", ["lp", "src", "translated", "ref", "score"], ["a", "b", "c", "d", "1"])
+    path = table(tmp_path / "x.tsv", ["lp", "src", "xyz", "ref", "score"], ["a", "b", "c", "d", "1"])
     with pytest.raises(DataError, match=r"wmt-da \(lacks mt\).*`assay list formats` shows all"):
         read_ratings(path)
     put(tmp_path / "folder" / "Flickr8k.token.txt", "1.jpg#0\tA dog .\n")

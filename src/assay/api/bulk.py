@@ -17,10 +17,11 @@ from typing import Any
 import polars as pl
 
 from assay.api.pipeline import score_chunks, score_counted
-from assay.api.user_data import alias_notes
+from assay.api.whose import alias_notes, encoding_notes
 from assay.core import Measure, Sample
 from assay.datasets.columns import DataFile
-from assay.datasets.ratings import CHUNK, KNOWN, TEXTS, stream_samples
+from assay.datasets.left_out import LeftOut
+from assay.datasets.ratings import CHUNK, FIELDS, KNOWN, stream_samples
 from assay.datasets.rows import first_rows, recognise
 from assay.engine.cache import ScoreCache
 from assay.engine.session import Session
@@ -83,12 +84,13 @@ def score_file(
     measures: Sequence[Measure], file: Path, session: Session, *, skip_missing: bool, limit: int | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
     """The scores of a file beside its ids, and notes. Refuses a metric that can score no row of it."""
-    aliases = recognise(first_rows(file, limit), TEXTS)
+    aliases = recognise(first_rows(file, limit), FIELDS)
+    left_out = LeftOut(file)
     ids: list[str] = []
     lacks: list[set[str | None]] = [set() for _ in measures]
 
     def samples() -> Iterator[list[Sample]]:
-        for chunk in stream_samples(file, skip_missing=skip_missing, limit=limit):
+        for chunk in stream_samples(file, skip_missing=skip_missing, limit=limit, left_out=left_out):
             ids.extend(item.id for item in chunk)
             for given, needs in zip(measures, lacks, strict=True):
                 needs |= {missing_field(given.metric, item.sample) for item in chunk}
@@ -98,7 +100,7 @@ def score_file(
 
     frame, notes = score_chunks(measures, samples(), session=session)
     frame.insert_column(0, pl.Series("id", ids))
-    return frame, [*alias_notes(file, aliases), *notes]
+    return frame, [*encoding_notes(file), *alias_notes(file, aliases), *left_out.sentences(), *notes]
 
 
 def _explain(needs: Sequence[str], data: Path) -> str:
@@ -149,7 +151,11 @@ def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> C
     engine = engine or LocalEngine(1, part.timeout)
     try:
         with pq.ParquetWriter(half, schema, compression="zstd") as writer:
-            for block in stream_samples(part.data, skip_missing=part.skip_missing, size=BLOCK):
+            left_out = LeftOut(part.source)
+            blocks = stream_samples(
+                part.data, skip_missing=part.skip_missing, size=BLOCK, left_out=left_out
+            )
+            for block in blocks:
                 session = Session(ScoreCache(None), engine, on_error=part.on_error)
                 samples = [item.sample for item in block]
                 with session:
@@ -157,6 +163,7 @@ def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> C
                 values = [pa.array(column, from_pandas=True) for column in scores.values()]
                 writer.write_table(pa.table([[item.id for item in block], *values], schema))
                 total.add(Counts(len(block), counts, session.failures))
+            total.failures += left_out.sentences()
         half.replace(part.target)
     finally:
         half.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 import assay.api.user_data as user_data
+import assay.api.whose as whose
 from assay import __version__
 from assay.api.runs import Run
 from assay.core import Audit, Case, Finding, Floats, Grid, Measure, Metric, Sample, Scored
@@ -272,12 +273,14 @@ def execute(
         scored[name] += imported.judged(cases, audits[name].roles, name)  # type: ignore[union-attr]
     findings, remarks = _judged(audits, scored)
     notes += remarks
-    own = user_data.data_notes(audits)  # in a run of several audits, the first thing to know
-    notes = [*own, *changed, *notes] if len(audits) > 1 else [*notes, *own]
+    uses = whose.uses_of(audits)
+    read = [note for use in uses for note in use.notes]
+    notes = [*changed, *read, *notes] if len(audits) > 1 else [*notes, *read]
     all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
     explained = _explain(findings, all_cases, measures, session.cache)
     session.cache.close()
     about = _describe_run(audits, measures, scored, session, size) | ({"spent": spent} if spent else {})
+    about["texts"] = whose.whose_texts(audits, uses)
     about["seconds"]["wall"] = time.perf_counter() - began
     notes += scored_anew(measures)
     about["notes"] = [*left_out, *notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -21,8 +20,6 @@ from assay.models.weights import file_digest
 from assay.names.spec import Specifiable, measure
 from assay.recipe import digest
 from assay.vocabulary import Language
-
-_OUTPUTS = ("hypothesis", "human")  # fields that audits of clean texts do not read
 
 
 def resolved(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,42 +168,6 @@ def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> N
                 "checklist), hypothesis and human (agreement) or stereotype and anti_stereotype (pairs): "
                 "name its columns with --map FIELD=COLUMN"
             )
-
-
-def data_notes(audits: Mapping[str, Audit]) -> list[str]:
-    """How the columns of each file were read, the task of its records, and which audits used which data."""
-    users: dict[Path, list[str]] = {}
-    for name, audit in audits.items():
-        for path in getattr(audit, "data", ()):
-            users.setdefault(path, []).append(name)
-    notes = []
-    for path, names in users.items():
-        with suppress(DataError):  # the reader's own columns may suffice where others are doubtful
-            notes += _file_notes(describe_data(path), {name: audits[name] for name in names})
-    if users and len(audits) > 1:
-        embedded = [name for name, audit in audits.items() if not getattr(audit, "data", ())]
-        listed = [f"{path.name} is used by {', '.join(names)}" for path, names in users.items()]
-        listed += [f"embedded data by {', '.join(embedded)}"] if embedded else []
-        notes.append("; ".join(listed))
-    return notes
-
-
-def _file_notes(file: Described, audits: Mapping[str, Audit]) -> list[str]:
-    kinds = {audit.reads for audit in audits.values()}
-    reads_outputs, reads_records = kinds & {"ratings", "systems"}, kinds & {"records", "sources"}
-    hidden = () if reads_outputs else _OUTPUTS if reads_records else file.aliases
-    aliases = {name: column for name, column in file.aliases.items() if name not in hidden}
-    notes = alias_notes(file.path, aliases)
-    if reads_records and file.task is not None and not any(getattr(a, "task", ()) for a in audits.values()):
-        clean = "; the first reference is the clean text" if file.from_references else ""
-        notes.append(f"{file.path.name}: task {file.task}, by its columns (--task changes it){clean}")
-    return notes
-
-
-def alias_notes(path: Path, aliases: Mapping[str, str]) -> list[str]:
-    """Which columns of a file were recognised by a common name; `reference` is as good as `references`."""
-    read = [f"{column} is read as {name}" for name, column in aliases.items() if column != "reference"]
-    return [f"{path.name}: {', '.join(read)}; --map FIELD=COLUMN changes it"] if read else []
 
 
 def data_digests(audits: Mapping[str, Audit]) -> dict[str, str]:

@@ -17,7 +17,8 @@ from assay.audits.base import order_in_words, spread_out
 from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores, read_slices, right_order
 from assay.core import Audit, Case, Estimate, Finding, Judgement, Perturbation, Record, Scored, Statistic
 from assay.datasets.published.corpora import read_records
-from assay.datasets.records import embedded_records, read_text_sets, task_named
+from assay.datasets.records import ONLY_REFERENCE, embedded_records, read_text_sets, task_named
+from assay.errors import DataError
 from assay.language import is_unspaced, language_name, split_words
 from assay.vocabulary import MEANING, DataKind, Language, NonNegative, Question, Rule, Task
 
@@ -72,6 +73,7 @@ class Corpus:
     records: tuple[Record, ...]
     task: Task
     shared: tuple[str, ...] = ()
+    circular: int = 0  # texts left out because their only reference is the text itself
 
     @property
     def is_english(self) -> bool:
@@ -126,7 +128,10 @@ def corpora(
 
 
 def _corpus(name: str, records: Sequence[Record], limit: int | None, rule: Rule) -> Corpus:
-    task = records[0].task
+    task, n_read = records[0].task, len(records)
+    if rule == "careful":
+        records = apart_from_references(name, records)
+    circular = n_read - len(records)
     chosen = in_content_order(spread_out(records, limit)) if rule == "careful" else spread_out(records, limit)
     if len(chosen) >= _POOL:
         # Noises that borrow from other items then need no parse of texts that were left out.
@@ -134,10 +139,26 @@ def _corpus(name: str, records: Sequence[Record], limit: int | None, rule: Rule)
         chosen = [replace(record, others=golds) for record in chosen]
     if task == "open-ended":
         without = tuple(replace(record, references=()) for record in chosen)
-        return Corpus(name, without, task, records[0].references)
+        return Corpus(name, without, task, records[0].references, circular)
     if rule == "careful":
         chosen = [with_one_reference(record) for record in chosen]
-    return Corpus(name, tuple(chosen), task)
+    return Corpus(name, tuple(chosen), task, circular=circular)
+
+
+def apart_from_references(name: str, records: Sequence[Record]) -> list[Record]:
+    """The records, none of which has its own text as a reference; one that has no other is left out.
+
+    A text compared with itself is perfect by every metric, and each edit of it is noticed: that tests
+    nothing.
+    """
+    apart = []
+    for record in records:
+        others = tuple(text for text in record.references if text.strip() != record.gold.strip())
+        if others or not record.references:
+            apart.append(replace(record, references=others))
+    if not apart:
+        raise DataError(f"{name}: {ONLY_REFERENCE}")
+    return apart
 
 
 def in_content_order(records: Sequence[Record]) -> list[Record]:
@@ -245,10 +266,11 @@ class BlindSpot(Audit):
         return ()
 
     def remarks(self) -> list[str]:
-        """Notes on texts of other languages."""
-        return [
-            note for c in self.corpora for note in language_notes(c.name, c.records, self.noises.values())
-        ]
+        """Notes on texts that are their own only reference, and on texts of other languages."""
+        notes = [circular_note(c.name, c.circular, len(c.records)) for c in self.corpora if c.circular]
+        for corpus in self.corpora:
+            notes += language_notes(corpus.name, corpus.records, self.noises.values())
+        return notes
 
     def order(self, scores: AlignedScores, slice_: str, worse: Sequence[str]) -> Iterable[Finding]:
         """How often the clean text scores above the worse ones; by the paper's rule, whether the mean
@@ -278,6 +300,11 @@ def pooled_order(name: str, statistic: str, kinds: Sequence[tuple[AlignedScores,
     if not told:
         return None
     return Finding.of(kinds[0][0].scored, name, statistic, right_order(told))
+
+
+def circular_note(name: str, circular: int, kept: int) -> str:
+    """How many texts of a dataset were left out because they would be compared with themselves."""
+    return f"{circular:,} of {circular + kept:,} texts of {name} left out: {ONLY_REFERENCE}"
 
 
 def aspect_of(criterion: str) -> str:

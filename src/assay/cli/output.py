@@ -94,6 +94,8 @@ def finish(done: StoredRun, *, form: str, fail_on: Sequence[Gate], quiet: bool) 
     if not done.findings.height:
         raise AuditError("; ".join(["nothing could be judged", *done.notes]))
     report = write_report(done)
+    if form == "html" and done.whose:
+        typer.echo(f"{done.whose}.")
     if form != "html":
         typer.echo(render(done, form))
     answers = _print_agreement(done) if form == "html" else []

@@ -1,4 +1,7 @@
-"""Files to values: JSON Lines, CSV, TSV, Parquet, JSON and text, plain or gzipped; errors name the place."""
+"""Files to values: JSON Lines, CSV, TSV, Excel, Parquet, JSON and text, plain or gzipped.
+
+Errors name the place. A row that cannot be read is handed on as its error, so that the others are not lost.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import DataError
+from assay.datasets.encodings import ESCAPED, encoding_of, escaped_byte
+from assay.datasets.sheets import SHEET, sheet_rows
+from assay.errors import DataError, RowError
 from assay.models.weights import MAX_UNPACKED
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".tsv")
+SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".tsv", SHEET)
 _READABLE = (*SUFFIXES, ".json", ".gz")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _BATCH = 10_000  # rows of a Parquet file in memory at once
@@ -31,7 +36,8 @@ _MOST_COLUMNS = 10_000  # a wider table is a matrix or an attack; every message 
 # unpacks to no more than the free amount may be of any kind: it takes at most half a GB as objects.
 _PACKED, _FREE = 100, 10_000_000
 _MQM = {"rater", "category", "severity"}  # the columns of a table of translation errors
-Values = tuple[Mapping[str, Any], int, int | None]  # a record, its line, and the line of a table's header
+# A record or why it cannot be read, its line, and the line of a table's header.
+Values = tuple[Mapping[str, Any] | RowError, int, int | None]
 
 
 def file_values(path: Path) -> Iterator[Values]:
@@ -40,10 +46,10 @@ def file_values(path: Path) -> Iterator[Values]:
         raise DataError(f"{path} is a folder; give a file: {', '.join(SUFFIXES)}")
     _check_plain(path)
     ending = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
-    if ending not in SUFFIXES or path.name.endswith(".parquet.gz"):
+    if ending not in SUFFIXES or path.name.endswith((".parquet.gz", f"{SHEET}.gz")):
         given = path.suffix or "a file without ending"
         raise DataError(f"{path}: cannot read {given}; use {', '.join(_READABLE)}")
-    readers = {".parquet": _parquet, ".csv": _table, ".tsv": _table}
+    readers = {".parquet": _parquet, ".csv": _table, ".tsv": _table, SHEET: _sheet}
     return readers.get(ending, _json_lines)(path)
 
 
@@ -62,17 +68,44 @@ def _check_plain(path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Read a file as UTF-8; the error names the line of the first invalid byte."""
+    """Read a file as text; the error names the line of the first byte that is none."""
+    text = _decoded(path)
+    if ESCAPED.search(text):
+        line = text[: ESCAPED.search(text).start()].count("\n") + 1  # type: ignore[union-attr]
+        raise DataError(f"{path}, line {line}: {_not_text(text)}")
+    return text
+
+
+def _decoded(path: Path) -> str:
+    """A file as text, in which bytes that are none are escaped."""
+    raw = _raw(path)
+    encoding = encoding_of(raw)
+    try:
+        return raw.decode(encoding, "surrogateescape")
+    except UnicodeDecodeError as error:  # a byte is missing, so that all that follows would be read askew
+        line = raw[: error.start].decode(encoding, "replace").count("\n") + 1
+        raise DataError(f"{path}, line {line}: not {encoding.upper()} ({error.reason}); save it as UTF-8") from error
+
+
+def _raw(path: Path) -> bytes:
     _check_plain(path)
     try:
-        raw = _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
+        return _unpacked(path) if path.suffix == ".gz" else path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from error
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line, byte = raw[: error.start].count(b"\n") + 1, f"byte {raw[error.start]:#04x}"
-        raise DataError(f"{path}, line {line}: not UTF-8 ({byte}); save the file as UTF-8") from error
+
+
+def _not_text(text: str) -> str:
+    """What is wrong with a text in which a byte is escaped."""
+    return f"not UTF-8 (byte {escaped_byte(text):#04x}); save the file as UTF-8"
+
+
+def unusual_encoding(path: Path) -> str | None:
+    """The name of a file's encoding where it is not UTF-8, for a note; None for a file that holds no text."""
+    if not path.name.removesuffix(".gz").endswith((".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")):
+        return None
+    encoding = encoding_of(_raw(path))
+    return None if encoding == "utf-8-sig" else encoding
 
 
 def _unpacked(path: Path) -> bytes:
@@ -148,33 +181,46 @@ def read_json(path: Path) -> Any:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    if path.suffix == ".gz":
-        yield from read_text(path).split("\n")
-        return
+    """The lines of a file that need not fit in memory, unless it is packed or not UTF-8."""
+    read = 0
     try:
-        with path.open(encoding="utf-8-sig", newline="\n") as file:
-            yield from file
+        if path.suffix != ".gz":
+            with path.open(encoding="utf-8-sig", newline="\n") as file:
+                for line in file:
+                    read += 1
+                    yield line
+            return
     except UnicodeDecodeError:
-        read_text(path)  # names the line
-        raise
+        pass
     except OSError as error:
         raise _unreadable(path, error) from error
+    yield from _decoded(path).split("\n")[read:]
 
 
 def _json_lines(path: Path) -> Iterator[Values]:
     for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            values = _json_value(line)
-        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
-            raise DataError(
-                f"{path}, line {number}: not JSON ({error}); one record per line is expected"
-            ) from error
-        if not isinstance(values, dict):
-            raise DataError(f'{path}, line {number}: a record must be an object like {{"id": ...}}')
-        check_width(values, f"{path}, line {number}")
-        yield values, number, None
+        if line.strip():
+            yield _json_record(path, number, line), number, None
+
+
+def _json_record(path: Path, number: int, line: str) -> Mapping[str, Any] | RowError:
+    if ESCAPED.search(line):
+        return RowError(path, "line", number, _not_text(line))
+    try:
+        values = _json_value(line)
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
+        return RowError(path, "line", number, f"not JSON ({error}); one record per line is expected")
+    if not isinstance(values, dict):
+        return RowError(path, "line", number, 'a record must be an object like {"id": ...}')
+    check_width(values, f"{path}, line {number}")
+    return values
+
+
+def check_width(record: Collection[str], place: str) -> None:
+    """Refuse a record of more columns than a table of texts has."""
+    if len(record) > _MOST_COLUMNS:
+        problem = f"a record of {len(record):,} columns, more than {_MOST_COLUMNS:,}"
+        raise DataError(f"{place}: {problem}; give those that are read")
 
 
 def check_width(record: Collection[str], place: str) -> None:
@@ -187,31 +233,88 @@ def check_width(record: Collection[str], place: str) -> None:
 def _table(path: Path) -> Iterator[Values]:
     """Rows of CSV and TSV files with a header; a cell that is a list or a JSON object is read as one."""
     csv.field_size_limit(100_000_000)
-    text = read_text(path)
+    text = _decoded(path)
     separator = _separator(text, "\t" if ".tsv" in path.suffixes[-2:] else ",")
-    # Cells of an MQM table hold bare quotation marks.
-    is_mqm = set(text.split("\n", 1)[0].rstrip("\r").split(separator)) >= _MQM
-    quoting = csv.QUOTE_NONE if is_mqm else csv.QUOTE_MINIMAL
-    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)  # type: ignore[arg-type]
-    line, header = 1, 0
+    quoting = csv.QUOTE_NONE if _has_bare_quotes(text, separator) else csv.QUOTE_MINIMAL
+    lines = io.StringIO(text, newline="")
+    table = csv.reader(lines, delimiter=separator, quoting=quoting, strict=True)  # type: ignore[arg-type]
+    yield from named_cells(path, _table_rows(path, table, separator), "line", separator)
+
+
+def _table_rows(path: Path, table: Any, separator: str) -> Iterator[tuple[int, list[str] | RowError]]:
+    """The cells of each row and the line where it begins; a row that cannot be read is its error."""
+    while True:
+        start = table.line_num + 1
+        try:
+            cells = next(table, None)
+        except csv.Error as error:
+            swallowed = max(1, table.line_num - start + 1)
+            yield start, RowError(path, "line", start, _broken(error, separator), swallowed)
+            continue
+        if cells is None:
+            return
+        marked = next(filter(ESCAPED.search, cells), None)
+        yield start, cells if marked is None else RowError(path, "line", start, _not_text(marked))
+
+
+def _broken(error: csv.Error, separator: str) -> str:
+    """What is wrong with a row that is no row of a table."""
+    if "end of data" in str(error):
+        return "a cell begins with a quotation mark that is never closed; close it, or write it twice"
+    if "expected after" in str(error):
+        return (
+            "a quotation mark stands within a cell or is not closed; write it twice within a cell that is in "
+            f"quotation marks, and end that cell by one before the {_SEPARATORS[separator].removesuffix('s')}"
+        )
+    return f"not a table ({error})"
+
+
+def named_cells(
+    path: Path, rows: Iterator[tuple[int, list[str] | RowError]], unit: str, separator: str
+) -> Iterator[Values]:
+    """Rows of cells as records: the first row that is not blank names the columns."""
     columns: list[str] = []
-    try:
-        for cells in table:
-            start, line = line, table.line_num + 1
-            if not cells:
-                continue
-            if columns:
-                if len(cells) != len(columns):
-                    raise DataError(f"{path}, line {start}: {_ragged(cells, columns, separator)}")
-                yield dict(zip(columns, map(_cell, cells), strict=True)), start, header
-                continue
+    header = 0
+    for start, cells in rows:
+        if isinstance(cells, RowError):
+            if not columns:
+                raise cells
+            yield cells, start, header
+        elif columns and cells:
+            yield _record(path, start, cells, columns, separator), start, header
+        elif cells:
             columns, header = cells, start
             try:
                 _check_names(columns)
             except ValueError as error:
-                raise DataError(f"{path}, line {start}: {error}") from error
-    except csv.Error as error:
-        raise DataError(f"{path}, line {table.line_num}: not a table ({error})") from error
+                raise RowError(path, unit, start, str(error)) from error
+
+
+def _record(
+    path: Path, line: int, cells: Sequence[str], columns: Sequence[str], separator: str
+) -> Mapping[str, Any] | RowError:
+    if len(cells) != len(columns):
+        return RowError(path, "line", line, _ragged(cells, columns, separator))
+    return dict(zip(columns, map(_cell, cells), strict=True))
+
+
+def _sheet(path: Path) -> Iterator[Values]:
+    """The rows of a workbook's first sheet with content, as a table of texts."""
+    yield from named_cells(path, sheet_rows(path), "row", ",")
+
+
+def _has_bare_quotes(text: str, separator: str) -> bool:
+    """Whether quotation marks in a table are part of its texts, as those between tabs mostly are."""
+    names = text.split("\n", 1)[0].rstrip("\r").split(separator)
+    if separator != "\t" or set(names) >= _MQM:
+        return set(names) >= _MQM
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        for _ in table:
+            pass
+    except csv.Error:
+        return True
+    return False
 
 
 def _separator(text: str, usual: str) -> str:
@@ -230,8 +333,7 @@ def _ragged(cells: Sequence[str], columns: Sequence[str], separator: str) -> str
     counts = f"{len(cells)} cells, but the header has {len(columns)} columns"
     line = separator.join(cells)
     for other, plural in _SEPARATORS.items():
-        is_fitting = len(next(csv.reader([line], delimiter=other), [])) == len(columns) > len(cells)
-        if other != separator and is_fitting:
+        if other != separator and _width(line, other) == len(columns) > len(cells):
             return (
                 f"separated by {plural}, but the header by {_SEPARATORS[separator]}, so that column "
                 f"{columns[len(cells)]!r} has no cell; use one separator throughout"
@@ -241,6 +343,13 @@ def _ragged(cells: Sequence[str], columns: Sequence[str], separator: str) -> str
         return f"not as many cells as the header has columns: {counts}; {first}"
     quoted = f"put cells that hold {_SEPARATORS[separator]} in double quotes"
     return f"{counts}; {quoted}: column {columns[-1]!r} is the last"
+
+
+def _width(line: str, separator: str) -> int:
+    """How many cells a line has by this separator."""
+    with suppress(csv.Error):
+        return len(next(csv.reader([line], delimiter=separator), []))
+    return 0
 
 
 def _cell(value: str) -> Any:

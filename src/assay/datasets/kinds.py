@@ -37,7 +37,6 @@ class Described:
     columns: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)  # a field to the user's column
     task: Task | None = None
-    from_references: bool = False  # the clean texts are references
 
 
 def describe_data(path: Path) -> Described:
@@ -64,7 +63,7 @@ def _table(path: Path, rows: list[Row], columns: tuple[str, ...]) -> Described:
         return Described(path, frozenset(paired[:1]), columns, aliases)
     aliases = recognise(rows, ("hypothesis",), records.KNOWN)
     has_outputs = "hypothesis" in columns or bool(aliases)
-    wanted = (*ratings.TEXTS, "human") if has_outputs else ("references", "source")
+    wanted = (*ratings.FIELDS, "human") if has_outputs else ("references", "source")
     own = () if has_outputs else records.KNOWN
     aliases = recognise(rows, wanted, own)
     named = with_aliases(rows, wanted, own)
@@ -73,8 +72,7 @@ def _table(path: Path, rows: list[Row], columns: tuple[str, ...]) -> Described:
     if has_outputs and any(column.split(".")[0] == "human" for column in present):
         kinds.add("ratings")
     task = records.guess_task(named) if "records" in kinds else None
-    from_references = "records" in kinds and not any("gold" in row.values for row in rows)
-    return Described(path, frozenset(kinds), columns, aliases, task, from_references)
+    return Described(path, frozenset(kinds), columns, aliases, task)
 
 
 def _fits(present: set[str], kind: DataKind) -> bool:

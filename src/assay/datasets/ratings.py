@@ -6,18 +6,21 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from sys import intern
 from typing import Any
 
 from assay.core import Sample
+from assay.datasets.headings import is_no_value, number_in
+from assay.datasets.left_out import LeftOut
 from assay.datasets.rows import Row, read_sources, stream_rows
 from assay.errors import DataError
 
 KNOWN = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
-TEXTS = ("hypothesis", "references", "source")  # fields whose aliases are recognised, and so are ratings
+TEXTS = ("hypothesis", "references", "source")
+FIELDS = (*TEXTS, "system", "doc")  # fields whose other names are recognised, and so are ratings
 CHUNK = 100_000  # rows of a file that are in memory at a time
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may have one column per criterion: human.fluency
@@ -38,26 +41,39 @@ class Rated:
 
 
 def read_samples(
-    path: Path, *, skip_missing: bool = False, rated: bool = True, limit: int | None = None
+    path: Path,
+    *,
+    skip_missing: bool = False,
+    rated: bool = True,
+    limit: int | None = None,
+    left_out: LeftOut | None = None,
 ) -> list[Rated]:
     """The texts of a file, rated or not; `NAME_sources.jsonl` beside it is joined on `doc`.
 
     With `skip_missing`, a sample whose image is missing has none, so that a metric that needs it counts the
     sample as absent. Without `rated`, a column that could be a rating by its name alone is not read as one.
+    Rows that cannot be used are counted in `left_out`.
     """
-    sources = read_sources(path)
-    rows = stream_rows(path, (*TEXTS, "human") if rated else TEXTS, limit)
-    return unique((_rated(row, n, sources, skip_missing) for n, row in enumerate(rows)), path)
+    sources, left_out = read_sources(path), left_out or LeftOut(path)
+    rows = stream_rows(path, (*FIELDS, "human") if rated else FIELDS, limit)
+    return unique(left_out.keep(rows, partial(_rated, sources, skip_missing)), path)
 
 
 def stream_samples(
-    path: Path, *, skip_missing: bool, limit: int | None = None, size: int | None = None
+    path: Path,
+    *,
+    skip_missing: bool,
+    limit: int | None = None,
+    size: int | None = None,
+    left_out: LeftOut | None = None,
 ) -> Iterator[list[Rated]]:
     """`read_samples` without ratings, so many at a time: a file need not fit in memory."""
-    sources, seen = read_sources(path), set[str]()
-    rows = enumerate(stream_rows(path, TEXTS, limit))
+    sources, left_out, seen = read_sources(path), left_out or LeftOut(path), set[str]()
+    rows = iter(stream_rows(path, FIELDS, limit))
+    read = partial(_rated, sources, skip_missing)
     named: bool | None = None
-    while chunk := [_rated(row, n, sources, skip_missing) for n, row in islice(rows, size or CHUNK)]:
+    while block := list(islice(rows, size or CHUNK)):
+        chunk = left_out.keep(block, read)
         named = _share_ids(chunk) if named is None else named  # as in the first chunk, so in the others
         yield unique(_by_system(chunk) if named else chunk, path, seen)
 
@@ -98,12 +114,12 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     numbers: list[float] = []
     for given in listed:
-        if given is None or given == "":
+        if is_no_value(given):
             continue
         if isinstance(given, bool):
             raise _no_number(row, criterion, given)
         try:
-            number = float(given)
+            number = number_in(given)
         except (TypeError, ValueError) as error:
             raise _no_number(row, criterion, given) from error
         if abs(number) > LARGEST:
@@ -134,7 +150,7 @@ def by_criterion(row: Row, given: Mapping[str, object]) -> dict[str, tuple[float
     return {criterion: numbers for criterion, numbers in rated.items() if numbers}
 
 
-def _human_ratings(row: Row) -> Mapping[str, tuple[float, ...]]:
+def human_ratings(row: Row) -> Mapping[str, tuple[float, ...]]:
     """Criterion to ratings, from the column `human` and columns called `human.CRITERION`."""
     given = row.values.get("human")
     named: dict[str, object] = {}
@@ -153,7 +169,7 @@ def _shared(rated: tuple[tuple[str, tuple[float, ...]], ...]) -> Mapping[str, tu
     return dict(rated)
 
 
-def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool) -> Rated:
+def _rated(sources: Mapping[str, str], skip_missing: bool, row: Row, number: int) -> Rated:
     hypothesis = row.text("hypothesis")
     doc, system = (row.label(column) for column in ("doc", "system"))
     doc, system = (name and intern(name) for name in (doc, system))  # a million texts share a few
@@ -163,4 +179,4 @@ def _rated(row: Row, number: int, sources: Mapping[str, str], skip_missing: bool
     image = None if skip_missing and row.lacks_image() else row.image()
     sample = Sample(hypothesis, references, source, image, id=named)
     meta = {c: v for c, v in row.unknown(KNOWN).items() if not c.startswith(FLAT)}
-    return Rated(named, sample, system, doc, _human_ratings(row), meta or _NO_META)
+    return Rated(named, sample, system, doc, human_ratings(row), meta or _NO_META)

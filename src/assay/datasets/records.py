@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import Any
 
 from assay.core import NearWrong, Record
 from assay.datasets.files import text_lines
+from assay.datasets.headings import task_named_by
+from assay.datasets.left_out import LeftOut
 from assay.datasets.lexicon import data_path, jsonl_file, toml_file
-from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
+from assay.datasets.ratings import FIELDS, human_ratings
+from assay.datasets.rows import Row, every_row, read_sources, readable, with_aliases
 from assay.errors import DataError, suggest
+from assay.grouping import grouped
 from assay.language import language_name
+from assay.recipe import digest
 from assay.vocabulary import TASKS, Language, Task
 
 CORPORA: dict[Task, str] = toml_file("columns", "columns")["corpora"]
 KNOWN = ("id", "gold", "references", "source", "task", "context", "doc", "reworded", "wrong", "candidates")
+_RECOGNISED = (*FIELDS, "human")
+FEWEST_BETTER = 30  # texts by which a metric that is right nine times in ten surely reaches the bar of 75
+ONLY_REFERENCE = (
+    "the only reference would be the text itself: this needs a second reference, hypotheses, or "
+    "--map gold=COLUMN"
+)
 SEVERITIES = ("minor", "major", "critical")
-_TELLING: dict[str, Task] = toml_file("columns", "columns")["tasks"]
 
 
 def task_named(name: str) -> Task:
@@ -59,30 +71,123 @@ def _with_variants(record: Record, row: Mapping[str, Any] | None) -> Record:
     return replace(record, reworded=(row["near"], row["far"]), wrong=wrong, candidates=candidates)
 
 
-def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
-    """The records of a file; `NAME_sources.jsonl` beside it is joined on `doc`."""
-    rows = with_aliases(read_rows(path), ("references", "source"), KNOWN)
-    sources = read_sources(path)
-    default = task or guess_task(rows)
-    if not any("gold" in row.values for row in rows):
-        rows = _from_references(rows)
-    return among_themselves([_record(row, number, default, sources) for number, row in enumerate(rows)])
+def read_records(path: Path, *, task: Task | None = None, left_out: LeftOut | None = None) -> list[Record]:
+    """The records of a file; `NAME_sources.jsonl` beside it is joined on `doc`.
+
+    The clean text is the column `gold`, else a hypothesis, else the first of several references. Rows that
+    cannot be used are counted in `left_out`.
+    """
+    left_out = left_out or LeftOut(path)
+    rows = every_row(path)
+    has_gold = any("gold" in row.values for row in rows)
+    rows = with_aliases(rows, ("references", "source") if has_gold else _RECOGNISED, KNOWN)
+    columns = {column for row in rows for column in row.values}
+    default = task or guess_task(readable(rows) or rows)
+    read = partial(_record, default, read_sources(path))
+    if has_gold:
+        return among_themselves(left_out.keep(rows, read))
+    if "hypothesis" in columns:
+        chosen = better_rated(left_out.keep(rows, _written), left_out.remarks)
+    else:
+        chosen = _from_references(left_out.keep(rows, _referenced), left_out)
+    return among_themselves([read(row, number) for number, row in enumerate(chosen)])
 
 
-def _from_references(rows: Sequence[Row]) -> list[Row]:
-    """Each first reference as the clean text, compared with the others or, where it is alone, with itself.
+def _referenced(row: Row, number: int) -> Row:
+    """The row with its references; one of them is the clean text."""
+    texts = [text for text in row.texts("references") if text.strip()]
+    if not texts:
+        if "references" not in row.values:
+            raise row.missing("gold", " (or hypothesis, or references)")
+        raise row.fail(f"{row.called('references')} is empty: the clean text is taken from it")
+    return replace(row, values={**row.values, "references": texts})
+
+
+def _from_references(rows: Sequence[Row], left_out: LeftOut) -> list[Row]:
+    """Each first reference as the clean text, compared with the others; a text is not tested by itself.
 
     Outputs of several systems share their references, which are then one record.
     """
     records: dict[tuple[Any, ...], Row] = {}
+    alone = 0
     for row in rows:
-        texts = tuple(filter(None, row.texts("references")))
-        if not texts:
-            problem = row.fail("column 'references' is empty: the clean text is taken from it")
-            raise problem if "references" in row.values else row.missing("gold", " (or references)")
-        values = {**row.values, "gold": texts[0], "references": list(texts[1:] or texts)}
-        records.setdefault((texts, row.maybe("source"), row.texts("context")), replace(row, values=values))
+        first, *others = dict.fromkeys(row.texts("references"))
+        alone += not others
+        if others:
+            values = {**row.values, "gold": first, "references": others}
+            records.setdefault((first, *others, row.maybe("source")), replace(row, values=values))
+    if not records:
+        raise DataError(f"{left_out.path}: {ONLY_REFERENCE}")
+    if alone:
+        left_out.remarks.append(f"{alone:,} of {len(rows):,} texts left out: {ONLY_REFERENCE}")
     return list(records.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What one system wrote for one input, and how people rated it on each criterion."""
+
+    row: Row
+    ratings: Mapping[str, float]
+
+    @property
+    def input(self) -> tuple[Any, ...]:
+        """What outputs for the same input share."""
+        return (self.row.texts("references"), self.row.maybe("source"), self.row.texts("context"))
+
+
+def _written(row: Row, number: int) -> _Written:
+    """A hypothesis as the clean text of its row, with its references and its ratings."""
+    hypothesis = row.text("hypothesis")
+    if not hypothesis.strip():
+        raise row.fail(f"{row.called('hypothesis')} is empty")
+    references = [text for text in row.texts("references") if text.strip()]
+    if "references" in row.values and not references:
+        raise row.fail(f"{row.called('references')} is empty")
+    doc = row.values.get("doc") or digest(*references, row.maybe("source") or "", *row.texts("context"))
+    values = {**row.values, "gold": hypothesis, "references": references, "doc": doc}
+    rated = {criterion: fmean(numbers) for criterion, numbers in human_ratings(row).items()}
+    return _Written(replace(row, values=values), rated)
+
+
+def better_rated(written: Sequence[_Written], remarks: list[str]) -> list[Row]:
+    """One hypothesis for each input as its clean text: the better-rated half if enough are rated, else all.
+
+    Of several for one input it is the one that people rate best, else one drawn by its content.
+    """
+    merits = _merits(written)
+    by_input = grouped(range(len(written)), lambda place: written[place].input)
+    chosen = [_best(written, merits, places) for places in by_input.values()]
+    rated = sorted(merits.values())
+    middle = rated[len(rated) // 2] if rated else 0.0
+    better = [place for place in chosen if place in merits and merits[place] >= middle]
+    if len(better) < FEWEST_BETTER:
+        remarks.append(f"the clean texts are its {len(chosen):,} hypotheses, one for each input")
+        return [written[place].row for place in chosen]
+    remarks.append(
+        f"the clean texts are {len(better):,} hypotheses, those rated in the better half of {len(rated):,}"
+    )
+    return [written[place].row for place in better]
+
+
+def _merits(written: Sequence[_Written]) -> dict[int, float]:
+    """Each rated hypothesis to its rating, in standard deviations and averaged over criteria."""
+    merits: dict[int, list[float]] = {}
+    for criterion in dict.fromkeys(name for one in written for name in one.ratings):
+        rated = [place for place, one in enumerate(written) if criterion in one.ratings]
+        values = [written[place].ratings[criterion] for place in rated]
+        middle, spread = fmean(values), pstdev(values) or 1.0
+        for place, value in zip(rated, values, strict=True):
+            merits.setdefault(place, []).append((value - middle) / spread)
+    return {place: fmean(values) for place, values in merits.items()}
+
+
+def _best(written: Sequence[_Written], merits: Mapping[int, float], places: Sequence[int]) -> int:
+    """Of the hypotheses for one input the best rated, else one by its content: the same for every metric."""
+    rated = [place for place in places if place in merits]
+    if rated:
+        return max(rated, key=lambda place: merits[place])
+    return min(places, key=lambda place: digest(written[place].row.text("gold")))
 
 
 def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -> list[Record]:
@@ -109,15 +214,14 @@ def guess_task(rows: Sequence[Row]) -> Task:
         return "dialogue"
     if not first.has("references"):
         return "open-ended"
-    telling = {*first.values, *first.names.values()}
-    if named := next((task for column, task in _TELLING.items() if column in telling), None):
-        return named
+    if named := task_named_by([*first.values, *first.names.values()]):
+        return task_named(named)
     sources = sum(len(row.maybe("source") or "") for row in rows)
     texts = sum(len(text) for row in rows for text in (row.texts("gold") or row.texts("references"))[:1])
     return "summarisation" if sources > 3 * texts else "translation"
 
 
-def _record(row: Row, number: int, task: Task, sources: dict[str, str]) -> Record:
+def _record(task: Task, sources: Mapping[str, str], row: Row, number: int) -> Record:
     gold = row.text("gold")
     if not gold.strip():
         raise row.fail("column 'gold' is empty; a record needs the text to be tested")

@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Image
-from assay.datasets.columns import ALIASES, FIELDS, Columns, DataFile, table_of
+from assay.datasets.columns import ALIASES, CRITERION, FIELDS, Columns, DataFile, table_of
 from assay.datasets.files import check_width, file_values, read_json
-from assay.errors import DataError, nearest
+from assay.datasets.headings import field_named, holds, map_option, number_in
+from assay.datasets.sheets import SHEET
+from assay.errors import DataError, RowError, nearest
 from assay.models.weights import file_digest
 
 _FIRST = 10_000  # rows by which the columns of a large file are recognised
 
 
-class MissingColumn(DataError):
+class MissingColumn(RowError):
     """A column is missing that the reader needs: the file may be in another form."""
 
 
@@ -37,14 +39,21 @@ class Row:
     names: Mapping[str, str] = field(default_factory=dict)  # a field to the user's name of its column
     unit: str = "line"
     columns: Collection[str] = field(default=(), repr=False)  # of the whole table, where cells may be absent
+    problem: RowError | None = None  # why there are no values: the row itself cannot be read
 
-    def fail(self, problem: str) -> DataError:
+    def fail(self, problem: str) -> RowError:
         """Return an error that names file and line."""
-        return DataError(f"{self.file}, {self.unit} {self.line}: {problem}")
+        return RowError(self.file, self.unit, self.line, problem)
 
-    def fail_header(self, problem: str) -> DataError:
+    def fail_header(self, problem: str) -> RowError:
         """Return an error about the columns; it names the line of the header."""
-        return DataError(f"{self.file}, {self.unit} {self.header or self.line}: {problem}")
+        return RowError(self.file, self.unit, self.header or self.line, problem)
+
+    def whole(self) -> Row:
+        """The row itself, unless it could not be read at all."""
+        if self.problem is not None:
+            raise self.problem
+        return self
 
     def called(self, column: str) -> str:
         """The column in an error message, by the user's name for it."""
@@ -55,14 +64,23 @@ class Row:
         """Whether the column is present and not empty."""
         return self.values.get(column) not in (None, "", [])
 
+    @property
+    def mapped(self) -> dict[str, str]:
+        """The fields whose column is known under another name, as `--map` gives them."""
+        fields = {*FIELDS, *(name for name in self.names if name.startswith(CRITERION))}
+        single = {name: column for name, column in self.names.items() if " and " not in column}
+        return {name: column for name, column in single.items() if name in fields}
+
     def missing(self, column: str, purpose: str = "") -> MissingColumn:
         """The error for a column that is not there, with the `--map` that would name it."""
         listed = ", ".join(self.names.get(name) or name for name in self.values)
         unused = [name for name in self.values if name not in self.names and name not in FIELDS]
         similar = [near for name in (column, *ALIASES.get(column, ())) if (near := nearest(name, unused))]
+        option = map_option({column: similar[0] if similar else "COLUMN"} | self.mapped)
+        way = f"{option} ({similar[0]} is the nearest)" if similar else f"{option} with one of these"
         problem = f"column {column!r}{purpose} is missing; its columns are {listed}"
-        way = f"{similar[0]} (the nearest)" if similar else "COLUMN with one of these"
-        return MissingColumn(str(self.fail_header(f"{problem}; name the one to read: --map {column}={way}")))
+        problem += f"; name the one to read: {way}"
+        return MissingColumn(self.file, self.unit, self.header or self.line, problem)
 
     def text(self, column: str) -> str:
         """A required text."""
@@ -105,7 +123,7 @@ class Row:
         """A finite number, or None where it is absent (null, empty, nan)."""
         value = self.values.get(column)
         try:
-            number = math.nan if value in (None, "") else float(value)
+            number = math.nan if value in (None, "") else number_in(value)
         except (TypeError, ValueError, OverflowError) as error:
             raise self.fail(f"{self.called(column)} must be a number, not {value!r}") from error
         if math.isinf(number):
@@ -164,14 +182,25 @@ def read_rows(path: Path, limit: int | None = None) -> list[Row]:
 
     With a limit, no more of the file is read than that many rows need, where its form allows that.
     """
+    return [row.whole() for row in every_row(path, limit)]
+
+
+def every_row(path: Path, limit: int | None = None) -> list[Row]:
+    """The same, with the rows that cannot be read: these have a problem and no values."""
     rows = list(_raw_rows(path, limit))
     _check_map(path, rows)
     return [*_renamed(rows, _map_of(path))]
 
 
 def first_rows(path: Path, limit: int | None = None) -> list[Row]:
-    """The rows by which the columns of a large file are recognised."""
-    return read_rows(path, min(limit or _FIRST, _FIRST))
+    """The rows by which the columns of a large file are recognised, without those that cannot be read."""
+    rows = every_row(path, min(limit or _FIRST, _FIRST))
+    return readable(rows) or [rows[0].whole()]
+
+
+def readable(rows: Iterable[Row]) -> list[Row]:
+    """The rows that could be read."""
+    return [row for row in rows if row.problem is None]
 
 
 def stream_rows(path: Path, wanted: Sequence[str], limit: int | None = None) -> Iterable[Row]:
@@ -180,7 +209,8 @@ def stream_rows(path: Path, wanted: Sequence[str], limit: int | None = None) -> 
     first = list(islice(rows, _FIRST))
     _check_map(path, first)
     columns = _map_of(path)
-    aliases = {name: (column,) for name, column in recognise([*_renamed(first, columns)], wanted).items()}
+    named = readable(_renamed(first, columns)) or [first[0].whole()]
+    aliases = {name: (column,) for name, column in recognise(named, wanted).items()}
     return _renamed(_renamed(chain(first, rows), columns), aliases)
 
 
@@ -192,7 +222,15 @@ def _raw_rows(path: Path, limit: int | None) -> Iterator[Row]:
         return (Row(row, path, number, unit="row", columns=columns) for number, row in rows)
     if path.name.removesuffix(".gz").endswith(".json") and not path.is_dir():
         return islice(entries(read_json(path), path), limit)
-    return (Row(values, path, line, header) for values, line, header in islice(file_values(path), limit))
+    return (_row(path, *values) for values in islice(file_values(path), limit))
+
+
+def _row(path: Path, values: Mapping[str, Any] | RowError, line: int, header: int | None) -> Row:
+    """A row of a file; one that could not be read has a problem and no values."""
+    unit = "row" if path.suffix == SHEET else "line"
+    if isinstance(values, RowError):
+        return Row({}, path, line, header, unit=unit, problem=values)
+    return Row(values, path, line, header, unit=unit)
 
 
 def _columns_of(rows: Iterable[Row]) -> list[str]:
@@ -203,14 +241,15 @@ def _check_map(path: Path, rows: Sequence[Row]) -> None:
     """Refuse a file without rows, and columns of the user's `--map` that it does not have."""
     if not rows:
         raise DataError(f"{path} holds no rows; give a file with at least one record")
-    present = _columns_of(rows)
+    whole = readable(rows) or [rows[0].whole()]
+    present = _columns_of(whole)
     for name, theirs in _map_of(path).items():
         for column in theirs:
             if column not in present:
                 near = nearest(column, present)
                 advice = f"did you mean {near}? Write --map {name}={near}" if near else "choose one of them"
                 problem = f"there is no column {column!r}, only {', '.join(present)}; {advice}"
-                raise rows[0].fail_header(f"--map {name}={column}: {problem}")
+                raise whole[0].fail_header(f"--map {name}={column}: {problem}")
 
 
 def _map_of(path: Path) -> Columns:
@@ -237,22 +276,44 @@ def _rename(row: Row, columns: Columns) -> dict[str, Any]:
 def recognise(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:
     """The user's column for each wanted field whose own column is absent; two candidates are an error.
 
-    `own` are columns that the reader uses by themselves.
+    A column is known by its whole name, else by the words in it. `own` are columns that the reader uses by
+    themselves.
     """
-    present = _columns_of(rows)
-    chosen: dict[str, str] = {}
-    for name in wanted:
-        if name in rows[0].names or any(c == name or c.startswith(f"{name}.") for c in present):
-            continue
-        known = {_plain(alias) for alias in (name, *ALIASES.get(name, ()))}
-        candidates = [c for c in present if _plain(c) in known and c not in own]
-        if len(candidates) > 1:
-            listed, maps = map(repr, candidates), [f"--map {name}={candidate}" for candidate in candidates]
-            problem = f"columns {' and '.join(listed)} may both be {name}; choose: {' or '.join(maps)}"
-            raise rows[0].fail_header(problem)
-        if candidates:
-            chosen[name] = candidates[0]
-    return chosen
+    rows = readable(rows) or [rows[0].whole()]
+    present = [column for column in _columns_of(rows) if column not in own]
+    lacking = [name for name in wanted if not _is_there(rows[0], name, _columns_of(rows))]
+    candidates = {name: [c for c in present if _plain(c) in _names_of(name)] for name in lacking}
+    taken = {column for columns in candidates.values() for column in columns}
+    others = [c for c in present if c not in taken and c not in FIELDS and not c.startswith(CRITERION)]
+    for name in (name for name in lacking if not candidates[name]):
+        told = [column for column in others if field_named(column) == name]
+        candidates[name] = [c for c in told if holds(name, [row.values.get(c) for row in rows])]
+    for name, columns in candidates.items():
+        if len(columns) > 1:
+            raise rows[0].fail_header(_doubtful(rows[0], name, candidates))
+    return {name: columns[0] for name, columns in candidates.items() if columns}
+
+
+def _is_there(row: Row, name: str, present: Sequence[str]) -> bool:
+    """Whether a field has a column of its own, or one that the user named."""
+    return name in row.names or any(c == name or c.startswith(f"{name}.") for c in present)
+
+
+def _names_of(field: str) -> set[str]:
+    """The names of a field that are recognised as a whole."""
+    return {_plain(alias) for alias in (field, *ALIASES.get(field, ()))}
+
+
+def _doubtful(row: Row, name: str, candidates: Mapping[str, Sequence[str]]) -> str:
+    """What to do where several columns may be one field: the whole option, for each of them to choose."""
+    columns = candidates[name]
+    others = {field: listed[0] for field, listed in candidates.items() if listed and field != name}
+    advice = " or ".join(map_option({name: column} | others | row.mapped) for column in columns)
+    if name == "human":
+        criteria = {f"{CRITERION}{_plain(column)}": column for column in columns}
+        advice = f"{map_option(criteria | others | row.mapped)} for all of them, or {advice}"
+    listed = " and ".join(map(repr, columns))
+    return f"columns {listed} may {'both' if len(columns) == 2 else 'all'} be {name}; choose: {advice}"
 
 
 def with_aliases(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = ()) -> list[Row]:

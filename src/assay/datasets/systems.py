@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from assay.core import Sample
-from assay.datasets.rows import Row, read_rows, read_sources, with_aliases
+from assay.datasets.left_out import LeftOut
+from assay.datasets.ratings import FIELDS
+from assay.datasets.rows import Row, every_row, read_sources, with_aliases
 from assay.errors import DataError
 
-_TEXTS = ("hypothesis", "references", "source")
 _FEWEST = 2  # systems, of which one can rank above the other
 
 
@@ -24,22 +26,22 @@ class Outputs:
     samples: Mapping[str, Sample]  # by system
 
 
-def read_outputs(path: Path) -> list[Outputs]:
+def read_outputs(path: Path, left_out: LeftOut | None = None) -> list[Outputs]:
     """The outputs of a file, item by item.
 
     Rows with the same `doc` are one item; where a system has several texts for a document, those with the
     same references and source are.
     """
-    rows = with_aliases(read_rows(path), _TEXTS)
-    sources = read_sources(path)
-    written = [(_named(row, "system"), _named(row, "doc"), _sample(row, sources)) for row in rows]
-    systems = {system for system, _, _ in written}
+    left_out = left_out or LeftOut(path)
+    read = partial(_output, read_sources(path))
+    written = left_out.keep(with_aliases(every_row(path), FIELDS), read)
+    systems = {system for _, system, _, _ in written}
     if len(systems) < _FEWEST:
         raise DataError(f"{path} names one system, {next(iter(systems))!r}; impact compares two or more")
-    counts = Counter((system, document) for system, document, _ in written)
+    counts = Counter((system, document) for _, system, document, _ in written)
     is_whole = max(counts.values()) == 1
     items: dict[tuple[object, ...], dict[str, Sample]] = {}
-    for row, (system, document, sample) in zip(rows, written, strict=True):
+    for row, system, document, sample in written:
         key = (document,) if is_whole else (document, sample.references, sample.source)
         outputs = items.setdefault(key, {})
         if system in outputs:
@@ -71,6 +73,10 @@ def _named(row: Row, column: str) -> str:
             f"{row.called(column)} is empty; each row says which system wrote it, and for which doc"
         )
     return name
+
+
+def _output(sources: Mapping[str, str], row: Row, number: int) -> tuple[Row, str, str, Sample]:
+    return row, _named(row, "system"), _named(row, "doc"), _sample(row, sources)
 
 
 def _sample(row: Row, sources: Mapping[str, str]) -> Sample:

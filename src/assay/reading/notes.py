@@ -13,7 +13,6 @@ from assay.reading.results import StoredRun
 
 READ_FIRST, LEFT_OUT, METHOD = "Read first", "What was left out", "How it was measured"
 _WORDS: dict[str, list[str]] = toml_file("report", "words")["notes"]
-USED_BY = " is used by "  # in the note that says which audits read which data
 _NAMED = 2  # audits and metrics that a note names
 _VARIES = re.compile(r"\S*/\S*|[\d.,]*\d|(?<=: )\w.*$")  # slices, numbers, and lists at the end
 
@@ -43,7 +42,7 @@ class _Note:
 def grouped_notes(run: StoredRun) -> dict[str, list[str]]:
     """The notes of a run by group, in the order in which they should be read: what is said of much first."""
     groups: dict[str, list[str]] = {READ_FIRST: [], LEFT_OUT: [], METHOD: []}
-    notes = [_parsed(note, run) for note in dict.fromkeys(run.notes) if USED_BY not in note]
+    notes = [_parsed(note, run) for note in dict.fromkeys(run.notes)]
     by_pattern = list(grouped(notes, lambda note: (note.group, note.pattern)).items())
     for (group, _), alike in sorted(by_pattern, key=_weight):
         groups[group].append(_together(alike))
@@ -52,9 +51,8 @@ def grouped_notes(run: StoredRun) -> dict[str, list[str]]:
 
 def whose_texts(run: StoredRun) -> str:
     """Whose texts a run is about: which of the user's files served what, or that none was given."""
-    used = [note for note in run.notes if USED_BY in note]
-    if used:
-        return " ".join(f"{note[:1].upper()}{note[1:]}." for note in used)
+    if run.whose:
+        return f"{run.whose}."
     if run.about.get("data"):
         return "The texts are your own."
     return "The texts are assay's own, in English: give yours with --data FILE."

@@ -82,6 +82,11 @@ class StoredRun:
         return list(self.about.get("notes", []))
 
     @property
+    def whose(self) -> str:
+        """Whose texts the run speaks of, where some are the user's."""
+        return str(self.about.get("texts", {}).get("sentence", ""))
+
+    @property
     def metrics(self) -> list[str]:
         """The metrics of the run, in the order they were given."""
         return list(self.about.get("metrics", {}))

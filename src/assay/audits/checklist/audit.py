@@ -22,6 +22,7 @@ from assay.audits.corpora import (
     MEAN_CHANGE,
     MEAN_KEPT,
     REWORDED_STATISTIC,
+    apart_from_references,
     aspect_of,
     in_content_order,
     language_notes,
@@ -138,15 +139,16 @@ class Checklist(MadeOnce, TextAudit):
                 records += read_records(path, task=named[0] if len(named) == 1 else None)
         if not self.data:
             records = [record for task in named or TASKS for record in embedded_records(task)]
+        elif self.rule == "careful":
+            records = apart_from_references(" and ".join(path.stem for path in self.data), records)
         by_task: dict[str, list[Record]] = {}
         for record in records:
             by_task.setdefault(record.task, []).extend([record] if record.task in TASKS else [])
-        usable = by_task
-        chosen = {task: spread_out(listed, self.limit) for task, listed in usable.items()}
         if self.rule == "paper":
-            return chosen
+            return {task: spread_out(listed, self.limit) for task, listed in by_task.items()}
         return {
-            task: [with_one_reference(r) for r in in_content_order(listed)] for task, listed in chosen.items()
+            task: [with_one_reference(record) for record in in_content_order(spread_out(listed, self.limit))]
+            for task, listed in by_task.items()
         }
 
     def make_cases(self) -> list[Case]:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 from assay.core import Record
 from assay.datasets import records as own
 from assay.datasets.files import read_text
+from assay.datasets.left_out import LeftOut
 from assay.datasets.published.formats import malformed, naming_nearest, recognise
 from assay.datasets.published.opened import Opened
 from assay.datasets.published.ratings import texts_and_triples
@@ -21,8 +22,13 @@ from assay.vocabulary import Task
 _LONGEST = 256  # tokens of a paragraph of WikiText (blind app. B.2)
 
 
-def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
-    """The records of a file or folder, in assay's own columns or a published form."""
+def read_records(
+    path: Path, *, task: Task | None = None, left_out: LeftOut | None = None
+) -> list[Record]:
+    """The records of a file or folder, in assay's own columns or a published form.
+
+    Rows of a user's file that cannot be used are counted in `left_out`.
+    """
     opened = Opened(path)
     form = recognise(opened, "records")
     if form is not None:
@@ -33,7 +39,7 @@ def read_records(path: Path, *, task: Task | None = None) -> list[Record]:
     if opened.layout == "folder":
         raise malformed(opened, "records")
     with naming_nearest(opened, "records"):
-        return own.read_records(path, task=task)
+        return own.read_records(path, task=task, left_out=left_out)
 
 
 def _record(name: str, task: Task, texts: Sequence[str], source: str | None = None) -> Record:
