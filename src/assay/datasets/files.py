@@ -84,7 +84,8 @@ def _decoded(path: Path) -> str:
         return raw.decode(encoding, "surrogateescape")
     except UnicodeDecodeError as error:  # a byte is missing, so that all that follows would be read askew
         line = raw[: error.start].decode(encoding, "replace").count("\n") + 1
-        raise DataError(f"{path}, line {line}: not {encoding.upper()} ({error.reason}); save it as UTF-8") from error
+        problem = f"not {encoding.upper()} ({error.reason}); save the file as UTF-8"
+        raise DataError(f"{path}, line {line}: {problem}") from error
 
 
 def _raw(path: Path) -> bytes:
