@@ -181,7 +181,9 @@ def test_hypotheses_rated_in_the_better_half_are_the_clean_texts(tmp_path: Path)
     left_out = LeftOut(path := file(tmp_path / "t.json", json.dumps(rows)))
     records = read_records(path, left_out=left_out)
     assert [record.gold for record in records] == [f"good {n}" for n in range(70)]
-    assert left_out.sentences() == ["t.json: the clean texts are 70 hypotheses, those rated in the better half of 140"]
+    assert left_out.sentences() == [
+        "t.json: the clean texts are 70 hypotheses, those rated in the better half of 140"
+    ]
 
 
 def test_few_ratings_choose_the_output_of_an_input_and_leave_none_out(tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def test_wikitext_is_cleaned_as_in_the_paper(tmp_path: Path) -> None:
 def test_what_is_not_recognised(tmp_path: Path) -> None:
     row = {"contexts": ["Hi."], "positive_responses": ["One."]}
     with pytest.raises(
-        DataError, match=r"column 'gold' \(or hypothesis, or references\) is missing.*dailydialog\+\+ \(lacks context\)"
+        DataError,
+        match=r"column 'gold' \(or hypothesis, or references\) is missing.*dailydialog\+\+ \(lacks context\)",
     ):
         read_records(put(tmp_path / "x.jsonl", json.dumps(row)))
     with pytest.raises(DataError, match="no records are recognised"):

@@ -55,7 +55,12 @@ def shared(place: str, text: int) -> str:
 
 HEAD = row(2, *(shared(f"{letter}2", place) for place, letter in enumerate("ABCD")))
 FIRST = row(3, '<c r="A3"><v>7</v></c>', shared("B3", 4), shared("C3", 5), '<c r="D3"><v>4.5</v></c>')
-SECOND = row(5, '<c r="B5" t="inlineStr"><is><t>Es regnet.</t></is></c>', shared("C5", 6), '<c r="D5" t="e"><v>#N/A</v></c>')
+SECOND = row(
+    5,
+    '<c r="B5" t="inlineStr"><is><t>Es regnet.</t></is></c>',
+    shared("C5", 6),
+    '<c r="D5" t="e"><v>#N/A</v></c>',
+)
 
 
 def test_a_workbook_is_read_like_a_table(tmp_path: Path) -> None:
@@ -67,7 +72,11 @@ def test_a_workbook_is_read_like_a_table(tmp_path: Path) -> None:
     }  # fmt: skip
     assert [rows[1].values[name] for name in ("Nr", "Referenz", "Bewertung (1-5)")] == ["", "Eine Katze.", ""]
     first, second = read_samples(path)
-    assert (first.sample.hypothesis, first.human, second.human) == ("Ein Hund & eine Katze.", {"overall": (4.5,)}, {})
+    assert (first.sample.hypothesis, first.human, second.human) == (
+        "Ein Hund & eine Katze.",
+        {"overall": (4.5,)},
+        {},
+    )
 
 
 def test_a_bad_row_of_a_workbook_is_named_by_its_number(tmp_path: Path) -> None:
@@ -95,15 +104,21 @@ def test_a_bad_row_of_a_workbook_is_named_by_its_number(tmp_path: Path) -> None:
         (row(1, shared("A1", 1), shared("B1", 1)) + FIRST, {}, "row 1: column 'Übersetzung' is there more than once"),
     ],
 )  # fmt: skip
-def test_a_damaged_workbook_is_refused(tmp_path: Path, sheet: str, more: dict[str, str], message: str) -> None:
+def test_a_damaged_workbook_is_refused(
+    tmp_path: Path, sheet: str, more: dict[str, str], message: str
+) -> None:
     with pytest.raises(DataError, match=message):
         read_rows(workbook(tmp_path / "t.xlsx", sheet, **more))
 
 
-def test_sizes_are_checked_before_anything_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_are_checked_before_anything_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = workbook(tmp_path / "t.xlsx", HEAD + FIRST + " " * 100_000)
     monkeypatch.setattr(sheets, "_LARGEST", 50_000)
-    with pytest.raises(DataError, match=r"sheet2.xml unpacks to more than 50,000 bytes; save the sheet as .csv"):
+    with pytest.raises(
+        DataError, match=r"sheet2.xml unpacks to more than 50,000 bytes; save the sheet as .csv"
+    ):
         read_rows(path)
 
 
@@ -130,11 +145,16 @@ TABLE = "Nr;Übersetzung;Referenz;Bewertung\n1;Größer als “früher”.;Ein M
     [("utf-8", None), ("utf-8-sig", None), ("utf-16", "utf-16"), ("utf-16-le", "utf-16-le"), ("utf-16-be", "utf-16-be"),
      ("cp1252", "cp1252")],
 )  # fmt: skip
-def test_the_encodings_that_spreadsheets_write_are_read(tmp_path: Path, encoding: str, name: str | None) -> None:
+def test_the_encodings_that_spreadsheets_write_are_read(
+    tmp_path: Path, encoding: str, name: str | None
+) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(TABLE.encode(encoding))
     first = read_samples(path)[0]
-    assert (first.sample.hypothesis, first.sample.references) == ("Größer als “früher”.", ("Ein Maß – genau.",))
+    assert (first.sample.hypothesis, first.sample.references) == (
+        "Größer als “früher”.",
+        ("Ein Maß – genau.",),
+    )
     assert first.human == {"overall": (4.5,)}
     assert unusual_encoding(path) == name
 

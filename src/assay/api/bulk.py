@@ -152,9 +152,7 @@ def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> C
     try:
         with pq.ParquetWriter(half, schema, compression="zstd") as writer:
             left_out = LeftOut(part.source)
-            blocks = stream_samples(
-                part.data, skip_missing=part.skip_missing, size=BLOCK, left_out=left_out
-            )
+            blocks = stream_samples(part.data, skip_missing=part.skip_missing, size=BLOCK, left_out=left_out)
             for block in blocks:
                 session = Session(ScoreCache(None), engine, on_error=part.on_error)
                 samples = [item.sample for item in block]

@@ -224,13 +224,6 @@ def check_width(record: Collection[str], place: str) -> None:
         raise DataError(f"{place}: {problem}; give those that are read")
 
 
-def check_width(record: Collection[str], place: str) -> None:
-    """Refuse a record of more columns than a table of texts has."""
-    if len(record) > _MOST_COLUMNS:
-        problem = f"a record of {len(record):,} columns, more than {_MOST_COLUMNS:,}"
-        raise DataError(f"{place}: {problem}; give those that are read")
-
-
 def _table(path: Path) -> Iterator[Values]:
     """Rows of CSV and TSV files with a header; a cell that is a list or a JSON object is read as one."""
     csv.field_size_limit(100_000_000)

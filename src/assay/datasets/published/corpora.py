@@ -22,9 +22,7 @@ from assay.vocabulary import Task
 _LONGEST = 256  # tokens of a paragraph of WikiText (blind app. B.2)
 
 
-def read_records(
-    path: Path, *, task: Task | None = None, left_out: LeftOut | None = None
-) -> list[Record]:
+def read_records(path: Path, *, task: Task | None = None, left_out: LeftOut | None = None) -> list[Record]:
     """The records of a file or folder, in assay's own columns or a published form.
 
     Rows of a user's file that cannot be used are counted in `left_out`.
