@@ -17,6 +17,7 @@ from assay.datasets.ratings import read_samples
 from assay.datasets.systems import read_outputs
 from assay.errors import DataError
 from assay.grouping import grouped
+from assay.language import language_name
 from assay.vocabulary import DataKind
 
 _NAMED = 3  # audits that a sentence names
@@ -109,7 +110,7 @@ def whose_texts(audits: Mapping[str, Audit], uses: Sequence[Use]) -> dict[str, A
     return {
         "files": [asdict(use) for use in uses],
         "embedded": embedded,
-        "sentence": "; ".join([*map(_sentence, uses), *_embedded(embedded)]) if uses else "",
+        "sentence": "; ".join([*map(_sentence, uses), *_embedded(audits, embedded)]) if uses else "",
     }
 
 
@@ -123,8 +124,10 @@ def _sentence(use: Use) -> str:
     return f"Your data: {rows}{use.file}, used by {_listed(first)}{extra}"
 
 
-def _embedded(audits: Sequence[str]) -> list[str]:
-    return [f"embedded English texts used by {_listed(audits)}"] if audits else []
+def _embedded(audits: Mapping[str, Audit], names: Sequence[str]) -> list[str]:
+    """Which audits read embedded texts, by their language."""
+    by_language = grouped(names, lambda name: language_name(getattr(audits[name], "language", "en")))
+    return [f"embedded {spoken} texts used by {_listed(those)}" for spoken, those in by_language.items()]
 
 
 def _listed(names: Sequence[str]) -> str:
