@@ -25,6 +25,13 @@ class OwnError(Exception):
     """A class that nothing else knows."""
 
 
+class SilentError(Exception):
+    """A class that cannot say what it is about."""
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
 def _name_error():
     return undefined_name  # noqa: F821
 
@@ -62,6 +69,8 @@ RAISED = {
     "ExitZero": (lambda: sys.exit(0), "SystemExit: 0"),
     "ExitOne": (lambda: sys.exit(1), "SystemExit: 1"),
     "EndOfFile": (lambda: _raise(EOFError("end")), "EOFError"),
+    "GeneratorEnds": (lambda: _raise(GeneratorExit("gone")), "GeneratorExit: gone"),
+    "Silent": (lambda: _raise(SilentError()), "SilentError: (its message cannot be read)"),
     "Cancelled": (lambda: _raise(asyncio.CancelledError()), "CancelledError"),
     "Recursion": (_recursion, "RecursionError"),
     "Assertion": (lambda: _raise(AssertionError("no")), "AssertionError"),
@@ -189,3 +198,50 @@ GRIDS = {
 }
 for _name, (_happens, _) in GRIDS.items():
     globals()[_name] = _grid(_name, _happens)
+
+
+@dataclass(frozen=True)
+class Wanders(Metric):
+    """Goes to another folder whenever it is called, and stays there."""
+
+    name = "wanders"
+
+    def prepare(self):
+        os.chdir("/")
+
+    def score(self, samples):
+        os.chdir("/tmp")
+        return [float(len(sample.hypothesis)) for sample in samples]
+
+
+def _rewrite(samples):
+    for sample in samples:
+        object.__setattr__(sample, "hypothesis", "written over")
+        object.__setattr__(sample, "references", ("written over",))
+
+
+@dataclass(frozen=True)
+class Rewrites(Metric):
+    """Writes over what it is given."""
+
+    name = "rewrites"
+
+    def score(self, samples):
+        lengths = [float(len(sample.hypothesis)) for sample in samples]
+        _rewrite(samples)
+        return lengths
+
+    def explain(self, sample):
+        _rewrite([sample])
+
+
+@dataclass(frozen=True)
+class RewritesSets(SetMetric):
+    """Writes over the sets that it is given."""
+
+    name = "rewrites-sets"
+
+    def score_set(self, samples):
+        total = float(sum(len(sample.hypothesis) for sample in samples))
+        _rewrite(samples)
+        return total

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from assay.core import Case, Grid, Sample
-from assay.engine.scoring import score_cases, score_samples
+from assay.engine.scoring import explain_samples, score_cases, score_samples
 from assay.engine.session import Session
 from assay.engine.workers.local import LocalEngine
 from assay.errors import AuditError, MetricError
@@ -115,3 +115,32 @@ def test_stdout_has_the_result_alone(tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)["scores"]) == 20
     for words in ("printed by the metric", "written to the descriptor", "echoed by a child"):
         assert words in done.stderr
+
+
+def test_a_metric_that_changes_the_folder_moves_no_output(tmp_path: Path) -> None:
+    """Neither as it is loaded nor as it scores: `--out run` is where the command was started."""
+    (tmp_path / "plugin").mkdir()
+    code = FILE.read_text() + "\nos.chdir('/')\n"
+    (tmp_path / "plugin" / "wandering.py").write_text(code)
+    (tmp_path / "rows.jsonl").write_text(ROWS)
+    words = "score -m plugin/wandering.py:Wanders --data rows.jsonl --cache kept --out run"
+    done = subprocess.run([*MAIN, *words.split()], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run").exists()
+    assert (tmp_path / "kept" / "scores.sqlite").exists()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_metric_that_writes_over_its_samples_reaches_no_other(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.engine.workers.local._POOL_FROM", 10)
+    samples = [Sample(f"text {n}", (f"reference {n}",), id=f"id{n}") for n in range(20)]
+    session = Session(engine=LocalEngine(workers))
+    expected = score_samples(parse("bleu"), samples, session).values
+    score_samples(parse(f"{FILE}:Rewrites"), samples, session)
+    work = {"audit": [Case(f"c{n}", {"a": sample}, "slice") for n, sample in enumerate(samples)]}
+    score_cases(parse(f"{FILE}:RewritesSets"), work, session)
+    explain_samples(parse(f"{FILE}:Rewrites"), samples)
+    assert [sample.hypothesis for sample in samples] == [f"text {n}" for n in range(20)]
+    assert np.array_equal(score_samples(parse("bleu"), samples, session).values, expected)

@@ -36,7 +36,9 @@ _USAGE: Any = typer.BadParameter.__base__  # every mistake that the parser of op
 
 # What the user can fix, wherever it occurs: a full disk, a closed stream, a path that cannot be opened.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-CLOSED = (errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG)
+CLOSED = (errno.EACCES, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
+# How pathlib tells of a path that goes in a circle, and of one that begins in a home that nobody has.
+_PATHS = ("Symlink loop", "Could not determine home")
 
 
 def command_of(name: str) -> Any:
@@ -123,6 +125,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stop)
     out = sys.stdout
     try:
+        _check_folder()
         if out is None:
             raise CacheError("stdout is closed and results would be lost; send them to a file or /dev/null")
         root: Any = get_command(app)  # app() would put an exception hook of its own in the place of ours
@@ -143,6 +146,11 @@ def main() -> None:
         if error.errno not in (*FULL, *CLOSED):
             raise
         _refused(error)
+    except RuntimeError as error:
+        if not str(error).startswith(_PATHS):
+            raise
+        typer.echo(f"assay: {str(error).rstrip('.')}; give another path", err=True)
+        sys.exit(2)
 
 
 class Screen(io.TextIOWrapper):
@@ -156,6 +164,11 @@ class Screen(io.TextIOWrapper):
 
 def _take_streams() -> None:
     """Keep stdout for results: what metrics, libraries and their processes print goes to stderr."""
+    if sys.stderr is None:  # closed: the next file that is opened would get what is written to it
+        while (null := os.open(os.devnull, os.O_WRONLY)) < 2:
+            pass
+        os.dup2(null, 2)
+        sys.__stderr__ = sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     out, own = sys.stdout, sys.__stdout__
     if own is None or out is not own or sys.stderr is None:  # closed, or another's in a test
         return
@@ -164,6 +177,14 @@ def _take_streams() -> None:
     os.dup2(2, 1)
     sys.stdout = Screen(result, out.encoding, "backslashreplace", line_buffering=result.isatty())
     sys.stderr = Screen(sys.stderr.buffer, sys.stderr.encoding, "backslashreplace", line_buffering=True)
+
+
+def _check_folder() -> None:
+    """Refuse to start in a folder that has been removed, to which no relative path leads."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise CacheError("the working folder has been removed; change to another, and start again") from error
 
 
 def _refused(error: OSError) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from assay.errors import WeightsError, install
+from assay.errors import CacheError, WeightsError, install
 
 MAX_UNPACKED = 2_000_000_000
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")  # only ever read as models/loading.py does, never unpickled
@@ -146,7 +146,7 @@ def pickled_paths(folder: Path) -> list[Path]:
 def on_disk(name: str) -> bool:
     """Whether a model is in the local cache of the hub."""
     chosen = os.environ.get("HF_HUB_CACHE")
-    home = os.environ.get("HF_HOME") or str(Path.home() / ".cache" / "huggingface")
+    home = os.environ.get("HF_HOME") or str(home_folder() / ".cache" / "huggingface")
     hub = Path(chosen).expanduser() if chosen else Path(home).expanduser() / "hub"
     return any((hub / f"models--{name.replace('/', '--')}").glob("snapshots/*/*"))
 
@@ -365,4 +365,15 @@ def cache_folder() -> Path:
     chosen = os.environ.get("ASSAY_CACHE")
     if chosen:
         return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home_folder() / ".cache") / "assay"
+
+
+def home_folder() -> Path:
+    """Return the user's home folder; not every user of a container or a cluster has one."""
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise CacheError(
+            "this user has no home folder, in which weights and scores would be kept; set ASSAY_CACHE to a "
+            "folder, or HOME"
+        ) from error
