@@ -6,10 +6,12 @@ import os
 import resource
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import textwrap
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -233,3 +235,50 @@ def test_a_malformed_cache_is_begun_anew_by_the_next_run(tmp_path: Path) -> None
     assert np.array_equal(scored(tmp_path)[0], EXPECTED)
     assert np.array_equal(scored(tmp_path)[0], EXPECTED)
     assert scored(tmp_path)[1] == 0, "the scores are kept again"
+
+
+# The file of version 0.1, as it made it: checksums did not cover the signature, and grids had a table.
+_OF_0_1 = """
+CREATE TABLE signatures (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE scores (
+    signature INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, notes TEXT NOT NULL,
+    checksum INTEGER NOT NULL, PRIMARY KEY (signature, key)
+) WITHOUT ROWID;
+CREATE TABLE grids (
+    signature INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (signature, key)
+);
+CREATE TABLE paces (metric TEXT PRIMARY KEY, characters REAL NOT NULL, seconds REAL NOT NULL);
+PRAGMA user_version = 2;
+"""
+_JUDGE = "judge:endpoint=http://127.0.0.1:9/v1,model=x"
+
+
+def test_scores_of_0_1_are_kept_and_a_judges_answers_with_them(tmp_path: Path) -> None:
+    """Paid answers are never asked for again; a row that was damaged then is not blessed now."""
+    samples = [Sample(f"a cat {n}", (f"a dog {n}",)) for n in range(20)]
+    signatures = [parse(spec).metric.signature for spec in ("bleu", _JUDGE)]
+    # What 0.1 called them: while these hold, so do its scores.
+    assert signatures[0] == "bleu|tokenize:split|smooth:method1|n:4|lowercase:false|v:1"
+    assert signatures[1].startswith("judge|model:x|endpoint:http://127.0.0.1:9/v1|mode:pointwise|scale:1-5|")
+    old = sqlite3.connect(tmp_path / "scores.sqlite")
+    old.executescript(_OF_0_1)
+    for number, signature in enumerate(signatures, start=1):
+        old.execute("INSERT INTO signatures VALUES (?, ?)", (number, signature))
+        for place, sample in enumerate(samples):
+            key, value, notes = bytes.fromhex(sample.key), struct.pack("d", place / 20), '{"paid": 2}'
+            checksum = zlib.crc32(key + value + notes.encode()) + (place == 7)
+            old.execute("INSERT INTO scores VALUES (?, ?, ?, ?, ?)", (number, key, value, notes, checksum))
+    old.execute("INSERT INTO grids VALUES (1, x'00', x'00', 0)")
+    old.commit()
+    old.close()
+    whole = [sample for place, sample in enumerate(samples) if place != 7]
+    for spec in ("bleu", _JUDGE):
+        session = Session.open(cache=tmp_path)
+        table = score_samples(parse(spec), whole, session)
+        assert not sum(session.computed.values())
+        assert table.values.ravel().tolist() == [place / 20 for place in range(20) if place != 7]
+        assert table.notes["paid"].tolist() == [2] * 19
+    session = Session.open(cache=tmp_path)
+    assert score_samples(parse("bleu"), samples, session).values[7] != 7 / 20
+    assert session.computed["bleu"] == 1

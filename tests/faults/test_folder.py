@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from assay import __version__
 from assay.api.runs import load_run
 from assay.errors import CacheError, unwritable
+from assay.reading.results import check_writable, load_findings
 
 # The limit comes after the imports: it is the run that must meet it.
 LIMITED = """
@@ -60,3 +63,27 @@ def test_advice_fits_the_error_and_every_command(number: int, advice: str) -> No
     message = str(unwritable("there", OSError(number, os.strerror(number))))
     assert message.startswith(f"cannot write there: {os.strerror(number)}; {advice}")
     assert "--out" not in message  # gate and report have no such option
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.3", "0.9.0"])
+def test_a_run_of_another_version_says_which_and_what_to_do(version: str, tmp_path: Path) -> None:
+    """Its tables are others, not damaged; a new run may take its place."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    about = {"assay": version, "metrics": {}, "audits": {}, "notes": [], "files": {}}
+    (folder / "run.json").write_text(json.dumps(about))
+    for name in ("findings", "cases", "scores"):
+        pl.DataFrame({"metric": ["bleu"], "mde": [0.1]}).write_parquet(folder / f"{name}.parquet")
+    (folder / "explanations.jsonl").write_text("")
+    for read in (load_run, load_findings):
+        with pytest.raises(CacheError) as caught:
+            read(folder)
+        said = str(caught.value)
+        assert f"{folder} was written by assay {version}" in said
+        assert "run the audit again" in said
+        assert "damaged" not in said
+    check_writable(folder)
+    about["assay"] = __version__
+    (folder / "run.json").write_text(json.dumps(about))
+    with pytest.raises(CacheError, match="is damaged"):
+        load_run(folder)

@@ -128,7 +128,7 @@ class ScoreCache:
 
     def get(self, signature: str, keys: Sequence[bytes], table: Table) -> Integers:
         """Fill in the rows that are stored and undamaged; returns their places."""
-        number, seed = self._id(signature), zlib.crc32(signature.encode())
+        number = self._id(signature)
         places: list[int] = []
         values: list[bytes] = []
         for chunk in self._chunks(number, keys):
@@ -136,7 +136,7 @@ class ScoreCache:
             marks = ",".join("?" * len(known))
             query = f"SELECT key, value, notes, checksum FROM scores WHERE signature = ? AND key IN ({marks})"
             for key, value, notes, checksum in self._rows(query, (number, *known)):
-                is_whole = zlib.crc32(key + value + notes.encode(), seed) == checksum
+                is_whole = checksum_of(signature, key, value, notes) == checksum
                 if not is_whole or len(value) != 8 * table.values.shape[1]:
                     self._drop(number, key)
                     continue
@@ -171,14 +171,14 @@ class ScoreCache:
 
     def put(self, signature: str, keys: Sequence[bytes], table: Table, places: Integers) -> None:
         """Remember the rows at `places`, all or none."""
-        number, seed = self._id(signature), zlib.crc32(signature.encode())
+        number = self._id(signature)
         counts = {name: table.notes[name][places] for name in sorted(table.notes)}
         noted = np.flatnonzero(sum(counts.values())).tolist() if counts else []
         texts = {at: json.dumps({n: int(c[at]) for n, c in counts.items() if c[at]}) for at in noted}
         packed = []
         for at, (place, row) in enumerate(zip(places.tolist(), table.values[places], strict=True)):
             key, value, text = keys[place], row.tobytes(), texts.get(at, "")
-            packed.append((number, key, value, text, zlib.crc32(key + value + text.encode(), seed)))
+            packed.append((number, key, value, text, checksum_of(signature, key, value, text)))
         packed.sort(key=itemgetter(1))  # in the order of the tree: fewer pages are written twice
         self._write("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", packed)
 
@@ -186,14 +186,13 @@ class ScoreCache:
         """A text that was put for a key; None if there is none, or it is damaged."""
         query = "SELECT notes, checksum FROM scores WHERE signature = ? AND key = ?"
         for text, checksum in self._rows(query, (self._id(signature), key)):
-            if zlib.crc32(key + text.encode(), zlib.crc32(signature.encode())) == checksum:
+            if checksum_of(signature, key, b"", text) == checksum:
                 return str(text)
         return None
 
     def put_text(self, signature: str, key: bytes, text: str) -> None:
         """Remember a text, as a row without scores."""
-        checksum = zlib.crc32(key + text.encode(), zlib.crc32(signature.encode()))
-        row = (self._id(signature), key, b"", text, checksum)
+        row = (self._id(signature), key, b"", text, checksum_of(signature, key, b"", text))
         self._write("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)", [row])
 
     def book(self, metric: str, characters: int, seconds: float) -> None:
@@ -220,6 +219,11 @@ class ScoreCache:
             self._connection = self._give_up(error)
 
 
+def checksum_of(signature: str, key: bytes, value: bytes, notes: str) -> int:
+    """The checksum of a row, its signature included."""
+    return zlib.crc32(key + value + notes.encode(), zlib.crc32(signature.encode()))
+
+
 def _connect(where: str) -> sqlite3.Connection:
     connection = sqlite3.connect(where, timeout=60.0, check_same_thread=False)
     # Keys are hashes, so that every commit touches pages all over the tree: larger pages, a cache that holds
@@ -231,6 +235,7 @@ def _connect(where: str) -> sqlite3.Connection:
         connection.close()
         raise sqlite3.OperationalError("it was written by a newer version of assay")
     if _version(connection) < len(_MIGRATIONS):
+        connection.create_function("checksum_of", 4, checksum_of, deterministic=True)
         connection.execute("BEGIN IMMEDIATE")  # a second process waits here, and finds the steps done
         for step in _MIGRATIONS[_version(connection) :]:
             for statement in step.split(";"):

@@ -17,9 +17,12 @@ CREATE TABLE IF NOT EXISTS paces (
     metric TEXT PRIMARY KEY, characters REAL NOT NULL, seconds REAL NOT NULL
 );
 
--- version 3: checksums cover the signature from here on, so that rows under the older ones cannot be told
--- from damaged ones
-DELETE FROM scores; DELETE FROM grids; DELETE FROM signatures;
+-- version 3: checksums cover the signature from here on; rows that are whole by the older one get the newer one,
+-- since a signature still names the same score, and a judge's answers were paid for
+DELETE FROM scores WHERE checksum_of('', key, value, notes) <> checksum;
+UPDATE scores SET checksum = checksum_of(
+    (SELECT text FROM signatures WHERE id = scores.signature), key, value, notes
+) WHERE signature IN (SELECT id FROM signatures);
 
 -- version 4: a grid is a row of scores like any other
 DROP TABLE IF EXISTS grids;

@@ -331,7 +331,12 @@ def _is_model(path: Path) -> bool:
 
 def folder_digest(folder: Path) -> str:
     """Return one digest over a local model's files, computed again when any of them changes."""
-    digests = (f"{path.relative_to(folder)}:{stamped_digest(path)};" for path in model_files(folder))
+    files = model_files(folder)
+    digests = [f"{path.relative_to(folder)}:{stamped_digest(path)};" for path in files]
+    if any(
+        path.suffix == ".gguf" for path in files
+    ):  # scores of earlier versions may be those of another file
+        digests.append("read anew")
     return hashlib.sha256("".join(digests).encode("utf-8", "surrogateescape")).hexdigest()
 
 

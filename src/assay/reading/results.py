@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from assay import __version__
 from assay.core import Case, Explanation, Finding, Scored
 from assay.datasets.files import read_parquet, whole_text
 from assay.datasets.lexicon import toml_file
@@ -230,7 +231,7 @@ def load_run(folder: Path | str) -> StoredRun:
     folder = Path(folder)
     if not (folder / RUN).is_file():
         raise CacheError(f"{folder} is not a run folder (no {RUN}); give the folder of an earlier run")
-    with locked(folder, fcntl.LOCK_SH):
+    with locked(folder, fcntl.LOCK_SH), _of_this_version(folder):
         about = load_about(folder)
         paths = _checked_paths(folder, about)
         frames = {name: _read_table(paths[f"{name}.parquet"], schema) for name, schema in TABLES.items()}
@@ -241,7 +242,29 @@ def load_run(folder: Path | str) -> StoredRun:
 
 def load_findings(folder: Path) -> pl.DataFrame:
     """The findings of a run folder, without the rest."""
-    return _read_table(_checked_paths(folder, load_about(folder))[_FILES[0]], FINDINGS)
+    with _of_this_version(folder):
+        return _read_table(_checked_paths(folder, load_about(folder))[_FILES[0]], FINDINGS)
+
+
+@contextmanager
+def _of_this_version(folder: Path) -> Iterator[None]:
+    """Say which version wrote a folder that cannot be read, where that is why; it is not damaged then."""
+    try:
+        yield
+    except CacheError as error:
+        writer = _about_if_any(folder).get("assay")
+        if not isinstance(writer, str) or _release(writer) == _release(__version__):
+            raise
+        raise CacheError(
+            f"{folder} was written by assay {writer}, whose tables {__version__} does not read; run the audit "
+            f"again (scores that still hold are kept, a judge's answers always), or install "
+            f"nlg-assay=={writer} to read it"
+        ) from error
+
+
+def _release(version: str) -> list[str]:
+    """The part of a version within which tables stay the same."""
+    return version.split(".")[:2]
 
 
 def _checked_paths(folder: Path, about: Mapping[str, Any]) -> dict[str, Path]:
