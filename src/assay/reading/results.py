@@ -256,8 +256,8 @@ def _of_this_version(folder: Path) -> Iterator[None]:
         if not isinstance(writer, str) or _release(writer) == _release(__version__):
             raise
         raise CacheError(
-            f"{folder} was written by assay {writer}, whose tables {__version__} does not read; run the audit "
-            f"again (scores that still hold are kept, a judge's answers always), or install "
+            f"{folder} was written by assay {writer}, whose tables {__version__} does not read; run the "
+            f"audit again (scores that still hold are kept, a judge's answers always), or install "
             f"nlg-assay=={writer} to read it"
         ) from error
 
