@@ -19,6 +19,7 @@ from assay.core import Audit, Case, Judgement, Measure, Metric, Sample, Scored, 
 from assay.engine.plan import score_all
 from assay.engine.questions import Limits
 from assay.engine.session import Session
+from assay.names.spec import parse
 
 
 @dataclass(frozen=True)
@@ -199,3 +200,9 @@ def test_a_dry_run_counts_what_the_run_would_score(
     assert row.samples == sum(len(case.samples) for name in left for case in chosen[name].cases())
     assert bool(row.samples) == bool(left)
     assert any("leaves out repetition" in note for note in notes) == (not left)
+
+
+def test_a_hybrid_reads_as_much_as_its_dearest_part() -> None:
+    assert parse("0.5*chrf+rougeL").metric.cost == "words"
+    assert parse("chrf+bertscore-f").metric.cost == "encoder"
+    assert parse("chrf+gpt-ppl").metric.cost == "causal"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from random import Random
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -356,6 +356,12 @@ class Metric(_Scorer, ABC):
 
     symmetric: ClassVar[bool] = False
     identity_highest: ClassVar[bool] = False  # promises that a text scores highest against itself
+
+    @property
+    def cost(self) -> Cost:
+        """What one text costs: of a hybrid, as much as its dearest part."""
+        costs = [super().cost, *(part.metric.cost for part in self.parts)]
+        return max(costs, key=get_args(Cost).index)
 
     @property
     def stochastic(self) -> bool:
