@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from assay.core import Record
-from assay.datasets.lexicon import toml_file
 from assay.datasets.records import embedded_records
+from assay.files import toml_file
 from assay.perturbations.checklist.catalogue import TASKS, applied, catalogue
 from assay.vocabulary import Task
 

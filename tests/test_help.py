@@ -13,7 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from assay.cli import COMMANDS, app, command_of
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.names.inventory import inventory
 from assay.names.registry import audit_class, names
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from assay.api.pipeline import make_audit
 from assay.cli.reproduce import reproduce as command
 from assay.core import Sample
-from assay.datasets.lexicon import toml_file
 from assay.engine.session import Session
 from assay.errors import DataError, SpecError
+from assay.files import toml_file
 from assay.metrics.ngram import CocoBleu
 from assay.papers import count, find_recipe, recipes, reproduce
 from assay.papers.checks import Place, check, not_run, printed

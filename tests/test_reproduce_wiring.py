@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 from assay.audits.caption.concepts import FEWEST
-from assay.datasets.lexicon import toml_file
 from assay.engine.session import Session
+from assay.files import toml_file
 from assay.models.weights import CARRIERS, cache_folder
 from assay.papers import Place, recipes, reproduce
 from assay.papers.recipes import Cell, Plan, Recipe

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from assay.datasets.contexts import Crossing, embedded_crossings, neutral_words
-from assay.datasets.lexicon import data_path
 from assay.datasets.records import SEVERITIES
+from assay.files import data_path
 
 CORPORA = runpy.run_path(str(Path(__file__).with_name("test_corpora.py")))
 CARD_KEYS, wrong_articles = CORPORA["CARD_KEYS"], CORPORA["wrong_articles"]

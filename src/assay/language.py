@@ -7,12 +7,12 @@ Latin letters or digits count as one.
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any
 
-_TABLE = tomllib.loads(files("assay.data").joinpath("words", "languages.toml").read_text("utf-8"))
+from assay.files import toml_file
+
+_TABLE = toml_file("words", "languages")
 _ENGLISH = frozenset(_TABLE["english"])  # words that few other languages have
 _COMMON = [frozenset(words) for words in _TABLE["common"].values()]  # of languages with the same letters
 _SCRIPTS: dict[str, str] = _TABLE["scripts"]

@@ -159,7 +159,7 @@ def _check_construction(recipe: Any) -> None:
 
 def _samples() -> list[Sample]:
     from assay.core import Sample
-    from assay.datasets.lexicon import toml_file
+    from assay.files import toml_file
 
     pairs, source, other = (toml_file("names", "contract")[key] for key in ("pairs", "source", "other"))
     return [Sample(text, (reference, other), source, rival=reference) for text, reference in pairs]
@@ -215,8 +215,8 @@ def _check_hard_texts(measured: Measure) -> None:
     import numpy as np
 
     from assay.core import Sample
-    from assay.datasets.lexicon import toml_file
     from assay.errors import AuditError
+    from assay.files import toml_file
 
     for text in (*toml_file("names", "contract")["hard"], "a " * 5000):
         if len(text) > _LONG and measured.metric.weights:
@@ -235,7 +235,7 @@ def _check_hard_texts(measured: Measure) -> None:
 def check_perturbation(perturbation: Perturbation | str) -> None:
     """Raise AssertionError where a perturbation varies, changes nothing or fails on hard texts."""
     from assay.core import Perturbation, Record
-    from assay.datasets.lexicon import toml_file, with_tuples
+    from assay.files import toml_file, with_tuples
     from assay.names.spec import perturbation as named
     from assay.vocabulary import TASKS, Criterion, Expectation
 

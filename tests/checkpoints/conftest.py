@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from assay.core import Image
-from assay.models.weights import file_digest
+from assay.files import file_digest
 
 if TYPE_CHECKING:
     from local_hub import Hub

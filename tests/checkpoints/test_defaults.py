@@ -12,7 +12,7 @@ import torch
 
 from assay.core import Image, Sample
 from assay.errors import WeightsError
-from assay.models.weights import file_digest
+from assay.files import file_digest
 from assay.names.spec import parse
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -12,7 +12,7 @@ import pytest
 from assay.core import Sample
 from assay.datasets import scenes
 from assay.datasets.captions import embedded_captions
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.models.vision import images_at, keep, recall
 from assay.names.spec import parse
 

@@ -5,8 +5,8 @@ import re
 from collections import Counter
 from itertools import product
 
-from assay.datasets.lexicon import toml_file
 from assay.datasets.templates import load_lexicon, load_occupations, render
+from assay.files import toml_file
 
 _POSSESSIVE = ("his", "hers")
 

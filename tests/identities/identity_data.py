@@ -5,8 +5,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from assay.datasets.lexicon import data_path
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
+from assay.files import data_path
 
 PAIRS, WORDS = data_path("stereotypes"), data_path("identities")
 SETS = (*ATTRIBUTES, "gender_occupation", "intersections")

@@ -8,8 +8,8 @@ import pytest
 from identity_data import PAIRS, SETS, SHARED, TEXTS, WORDS, everything, read, toml, words
 
 from assay.datasets import templates
-from assay.datasets.lexicon import data_path
 from assay.datasets.templates import ATTRIBUTES
+from assay.files import data_path
 
 # SHA-256 of lower-case slurs, so that the words themselves need not stand here.
 SLURS = {

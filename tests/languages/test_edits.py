@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from assay.core import Record
-from assay.datasets.lexicon import toml_file
 from assay.datasets.records import embedded_records
+from assay.files import toml_file
 from assay.language import is_unspaced
 from assay.names.registry import perturbation_class
 from assay.perturbations.lost_word import without_a_word

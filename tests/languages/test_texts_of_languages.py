@@ -12,8 +12,8 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from assay.datasets.contexts import Crossing, embedded_crossings, neutral_words
-from assay.datasets.lexicon import data_path
 from assay.datasets.records import SEVERITIES, embedded_records
+from assay.files import data_path
 from assay.language import is_unspaced, language_of
 from assay.perturbations.tables import LANGUAGES
 

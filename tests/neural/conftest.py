@@ -179,7 +179,7 @@ def pictures(home: Path) -> list[Any]:
     from PIL import Image as Pillow
 
     from assay.core import Image
-    from assay.models.weights import file_digest
+    from assay.files import file_digest
 
     found = []
     for number in range(3):

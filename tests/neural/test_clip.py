@@ -16,8 +16,8 @@ from assay.api.pipeline import run
 from assay.core import Image, Sample
 from assay.engine.session import Session
 from assay.errors import DataError
+from assay.files import file_digest
 from assay.metrics.caption import ClipScore, RefClipScore, VilbertScore, image_vectors, text_vectors
-from assay.models import weights
 from assay.models.memory import BoundedCache
 from assay.models.vision import plain_processor
 
@@ -94,10 +94,10 @@ def test_a_second_run_reads_no_image(
     def refuse(path: object, *_: object) -> None:
         raise AssertionError(f"{path} is read again")
 
-    digest_of = weights.file_digest
     monkeypatch.setattr("PIL.Image.open", refuse)
     monkeypatch.setattr(
-        weights, "file_digest", lambda path: refuse(path) if folder in path.parents else digest_of(path)
+        "assay.models.vision.file_digest",
+        lambda path: refuse(path) if folder in path.parents else file_digest(path),
     )
     assert values() == first
 

@@ -145,7 +145,7 @@ def torchmetrics_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
     from PIL import Image as Picture
 
     from assay.core import Image
-    from assay.models.weights import file_digest
+    from assay.files import file_digest
 
     name = "openai/clip-vit-base-patch32"  # it takes a model by its public name only
     hub.add(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Record
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.names.registry import perturbation_class
 from assay.perturbations.edit import known_classes
 from assay.vocabulary import Task

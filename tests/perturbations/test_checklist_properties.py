@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core import Record
-from assay.datasets.lexicon import toml_file
 from assay.datasets.records import embedded_records
+from assay.files import toml_file
 from assay.names.registry import perturbation_class
 from assay.perturbations.checklist.catalogue import TASKS, applied, catalogue
 from assay.vocabulary import Criterion, Task

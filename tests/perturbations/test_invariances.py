@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assay.core import Record
-from assay.datasets import lexicon
 from assay.datasets.records import embedded_records
+from assay.files import toml_file, tsv_file
 from assay.names.registry import perturbation_class
 from assay.perturbations.checklist.catalogue import TASKS, catalogue
 from assay.perturbations.checklist.frames import stands_in
@@ -161,7 +161,7 @@ def test_rewordings_are_the_invariances_of_the_catalogue() -> None:
 
 
 def test_the_data_name_known_frames() -> None:
-    data = lexicon.toml_file("checklist", "rewordings")
+    data = toml_file("checklist", "rewordings")
     rows = [tuple(row) for key in ("phrases", "phrases_one_way", "synonyms") for row in data[key]]
     assert len(set(rows)) == len(rows)
     named = {row[-1] for row in rows} | {c for conditions in data["frames"].values() for c in conditions}
@@ -184,7 +184,7 @@ def test_a_frame_looks_around_a_word(frame: str, holds: bool) -> None:
 
 
 def test_spellings_are_many_and_unique() -> None:
-    rows = lexicon.tsv_file("words", "spellings")
+    rows = tsv_file("words", "spellings")
     assert len(rows) >= 300
     assert len({row["british"] for row in rows}) == len({row["american"] for row in rows}) == len(rows)
     assert {row["to"] for row in rows} == {"both", "american"}

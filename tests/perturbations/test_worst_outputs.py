@@ -344,7 +344,7 @@ def test_two_siblings_never_become_one() -> None:
 
 def _listed(reply: str) -> list[str]:
     """All replies of the kind that one belongs to."""
-    from assay.datasets.lexicon import jsonl_file
+    from assay.files import jsonl_file
 
     rows = jsonl_file("words", "generic_replies")
     kind = next(row["after"] for row in rows if row["text"] == reply)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from assay.errors import WeightsError
+from assay.files import file_digest
 from assay.models import weights
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -111,8 +112,7 @@ def _carrier(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A carrier of weights as it is unpacked, with pinned digests of its own."""
     _build(folder / "unpacked")
     files = {
-        path: weights.file_digest(folder / "unpacked" / path)
-        for path in ("config.json", "inner/model.safetensors")
+        path: file_digest(folder / "unpacked" / path) for path in ("config.json", "inner/model.safetensors")
     }
     carrier = replace(weights.CARRIERS["minilm"], files=files, folder="inner")
     monkeypatch.setitem(weights.CARRIERS, "minilm", carrier)

@@ -13,7 +13,7 @@ from assay.datasets.association import (
     AssociationTest,
     WordSet,
 )
-from assay.datasets.lexicon import data_path
+from assay.files import data_path
 
 DATA = data_path()
 SHARED = Path(__file__).parents[3] / "shared" / "data"

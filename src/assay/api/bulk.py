@@ -29,7 +29,7 @@ from assay.engine.unfold import metric_notes, missing_field
 from assay.engine.workers.local import LocalEngine
 from assay.engine.workers.ray import RayEngine, map_tasks
 from assay.errors import DataError, SpecError, suggest
-from assay.models.weights import file_digest
+from assay.files import file_digest
 from assay.vocabulary import OnError
 
 BLOCK = 20_000  # rows in memory at once

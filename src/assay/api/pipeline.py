@@ -24,7 +24,6 @@ from assay import __version__
 from assay.api.runs import Run
 from assay.core import Audit, Case, Finding, Floats, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
-from assay.datasets.lexicon import toml_file
 from assay.engine.cache import ScoreCache
 from assay.engine.kept import cases_of
 from assay.engine.plan import (
@@ -51,6 +50,7 @@ from assay.engine.unfold import (
     unscored_roles,
 )
 from assay.errors import DataError, MetricError, SpecError
+from assay.files import toml_file
 from assay.models.weights import CARRIERS, present
 from assay.names.inventory import lacking
 from assay.names.registry import audit_class, names

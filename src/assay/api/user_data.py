@@ -15,8 +15,8 @@ from assay.datasets.kinds import Described, describe_data
 from assay.datasets.ratings import read_samples
 from assay.datasets.rows import first_rows
 from assay.errors import DataError, SpecError, suggest
+from assay.files import file_digest
 from assay.language import language_of
-from assay.models.weights import file_digest
 from assay.names.spec import Specifiable, measure
 from assay.recipe import digest
 from assay.vocabulary import Language

@@ -24,8 +24,8 @@ from typer.main import get_command
 
 from assay import __version__
 from assay.cli.help import Command, Group, plain_words
-from assay.datasets.lexicon import toml_file
 from assay.errors import AuditError, CacheError, SpecError, Stopped, harmless, suggest, unwritable
+from assay.files import toml_file
 from assay.models.lazy import wait_passively
 
 # Module to its heading in `assay --help` and its commands. A module is imported when one of its commands is

@@ -13,8 +13,8 @@ import typer
 
 from assay.cli import options as o
 from assay.cli.output import finish, print_cost, print_first, print_json, print_notes
-from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError
+from assay.files import toml_file
 
 if TYPE_CHECKING:
     from assay.core import Perturbation, Record

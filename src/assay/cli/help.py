@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from typer.core import TyperCommand, TyperGroup
 
-from assay.datasets.lexicon import toml_file
 from assay.errors import nearest, suggest
+from assay.files import toml_file
 
 STRAY = "repeat -m for several metrics (-m bleu -m chrf), and put quotes around a spec with blanks or *"
 _WORDS = "assay.words"  # what was typed, kept in the context

@@ -12,8 +12,8 @@ import typer
 from assay import __version__
 from assay.cli import options as o
 from assay.cli.output import print_columns, print_json, print_notes, wrapped
-from assay.datasets.lexicon import toml_file
 from assay.errors import WeightsError, install
+from assay.files import toml_file
 
 if TYPE_CHECKING:
     from assay.papers.curve import Curve

@@ -14,8 +14,8 @@ import typer
 from assay.cli import options as o
 from assay.cli.help import Command, Group
 from assay.cli.output import print_columns, print_json
-from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError
+from assay.files import toml_file
 
 if TYPE_CHECKING:
     from assay.mitigation.methods import Comparison

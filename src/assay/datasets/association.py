@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Literal
 
 from assay.datasets.files import read_json
-from assay.datasets.lexicon import data_path, indefinite_article, toml_file, word_set
+from assay.datasets.lexicon import indefinite_article
 from assay.errors import DataError
+from assay.files import data_path, toml_file, word_set
 
 Level = Literal["word", "sentence", "unbleached"]
 KEYS = ("targ1", "targ2", "attr1", "attr2")

@@ -10,9 +10,9 @@ from itertools import product
 from pathlib import Path
 
 from assay.core import Image
-from assay.datasets.lexicon import toml_file
 from assay.datasets.rows import Row, below, read_rows, with_aliases
 from assay.errors import DataError
+from assay.files import toml_file
 from assay.models.vision import images_at, unreadable
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, SpecError, suggest
+from assay.files import toml_file
 
 if sys.platform == "win32":
     from pathlib import WindowsPath as _Path

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from assay.datasets.files import read_text
-from assay.datasets.lexicon import capitalised, data_path, toml_file
+from assay.datasets.lexicon import capitalised
 from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
+from assay.files import data_path, toml_file
 from assay.vocabulary import Language
 
 _SLOT = re.compile(r"\{(term|Term)\}")

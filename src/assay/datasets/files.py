@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from assay.datasets.encodings import ESCAPED, encoding_of, escaped_byte
 from assay.datasets.sheets import SHEET, sheet_rows
 from assay.errors import DataError, RowError
-from assay.models.weights import MAX_UNPACKED
+from assay.files import MAX_UNPACKED
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.language import is_unspaced
 
 _TABLE = toml_file("columns", "columns")

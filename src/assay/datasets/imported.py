@@ -13,7 +13,7 @@ from assay.core import Case, Floats, Scored
 from assay.datasets.columns import table_of
 from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
-from assay.models.weights import file_digest
+from assay.files import file_digest
 from assay.recipe import digest as content_digest
 
 Table = dict[str, dict[tuple[str, str | int], float]]

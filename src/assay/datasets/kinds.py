@@ -9,13 +9,13 @@ from pathlib import Path
 from assay.datasets import ratings, records
 from assay.datasets.columns import table_of
 from assay.datasets.contexts import holds_contexts
-from assay.datasets.lexicon import toml_file
 from assay.datasets.published.formats import Gives, matching
 from assay.datasets.published.opened import PICKLES, Opened
 from assay.datasets.published.pairs import is_winobias
 from assay.datasets.published.ratings import RATINGS
 from assay.datasets.published.translation import SCORES
 from assay.datasets.rows import Row, first_rows, recognise, with_aliases
+from assay.files import toml_file
 from assay.vocabulary import DataKind, Task
 
 _COLUMNS: dict[DataKind, list[list[str]]] = toml_file("columns", "columns")["kinds"]

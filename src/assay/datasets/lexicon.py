@@ -1,24 +1,15 @@
-"""The one reader of the files in `assay/data`, and the embedded word lists as look-ups.
-
-`data_path`, `toml_file`, `jsonl_file` and `tsv_file` give a file by folder and name. `word_list` and
-`word_set` give the words of one list in a TOML file, in order or for membership. Every file is read once.
-The functions below them turn the lists into tables: antonyms, names, replies and so on.
-"""
+"""The embedded word lists as look-ups: antonyms, names, replies and so on; and which article a word takes."""
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
-from typing import Any
+
+from assay.files import data_path, jsonl_file, toml_file, tsv_file, word_set
 
 Pairs = Mapping[tuple[str, str], tuple[str, ...]]
 
@@ -29,48 +20,6 @@ _CONSONANT_SOUND = re.compile(
     re.IGNORECASE,
 )
 _VOWEL_LETTERS = frozenset("AEFHILMNORSX")  # letters whose names begin with a vowel
-
-
-def data_path(*parts: str) -> Path:
-    """The path of an embedded file or folder: data_path("corpora", "dialogue.jsonl")."""
-    return Path(str(files("assay.data").joinpath(*parts)))
-
-
-@cache
-def toml_file(folder: str, file: str) -> dict[str, Any]:
-    """An embedded TOML file, named without its ending."""
-    return tomllib.loads(data_path(folder, f"{file}.toml").read_text("utf-8"))
-
-
-def with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a TOML file with its lists as tuples."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-
-
-@cache
-def jsonl_file(folder: str, file: str) -> tuple[dict[str, Any], ...]:
-    """The rows of an embedded JSON Lines file, named without its ending."""
-    text = data_path(folder, f"{file}.jsonl").read_text("utf-8")
-    return tuple(json.loads(line) for line in text.splitlines() if line)
-
-
-@cache
-def tsv_file(folder: str, file: str) -> tuple[dict[str, str], ...]:
-    """The rows of an embedded table, named without its ending."""
-    text = data_path(folder, f"{file}.tsv").read_text("utf-8")
-    return tuple(csv.DictReader(text.splitlines(), delimiter="\t"))
-
-
-@cache
-def word_list(folder: str, file: str, key: str = "words") -> tuple[str, ...]:
-    """A list of words of a TOML file, in the order of the file."""
-    return tuple(toml_file(folder, file)[key])
-
-
-@cache
-def word_set(folder: str, file: str, key: str = "words") -> frozenset[str]:
-    """The words of a list: word_set("words", "stop_words")."""
-    return frozenset(word_list(folder, file, key))
 
 
 def template_words(key: str) -> frozenset[str]:

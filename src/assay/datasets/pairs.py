@@ -12,13 +12,13 @@ from typing import Any
 
 from assay.core import Image
 from assay.datasets.files import SUFFIXES
-from assay.datasets.lexicon import data_path, toml_file
 from assay.datasets.published.formats import naming_nearest, recognise
 from assay.datasets.published.opened import Opened
 from assay.datasets.published.pairs import is_winobias, read_winobias
 from assay.datasets.rows import Row, with_aliases
 from assay.datasets.templates import Construction
 from assay.errors import DataError
+from assay.files import data_path, toml_file
 
 KNOWN: list[str] = toml_file("columns", "columns")["pairs"]["known"]
 DESCRIBED: list[str] = toml_file("columns", "columns")["pairs"]["described"]

@@ -13,10 +13,10 @@ from assay.core import NearWrong, Record
 from assay.datasets.files import text_lines
 from assay.datasets.headings import task_named_by
 from assay.datasets.left_out import LeftOut
-from assay.datasets.lexicon import data_path, jsonl_file, toml_file
 from assay.datasets.ratings import FIELDS, human_ratings
 from assay.datasets.rows import Row, every_row, read_sources, readable, with_aliases
 from assay.errors import DataError, suggest
+from assay.files import data_path, jsonl_file, toml_file
 from assay.grouping import grouped
 from assay.language import language_name
 from assay.recipe import digest

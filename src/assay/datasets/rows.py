@@ -19,7 +19,7 @@ from assay.datasets.files import check_width, file_values, read_json
 from assay.datasets.headings import field_named, holds, map_option, number_in
 from assay.datasets.sheets import SHEET
 from assay.errors import DataError, RowError, nearest
-from assay.models.weights import file_digest
+from assay.files import file_digest
 
 _FIRST = 10_000  # rows by which the columns of a large file are recognised
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from assay.core import Image, Sample
 from assay.datasets.captions import Caption, embedded_captions
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.models.captioner import train_captioner
 from assay.models.vision import images_at, train_clip
 from assay.models.weights import build_folder, cache_folder

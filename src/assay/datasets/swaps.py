@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from assay.datasets.files import read_text
-from assay.datasets.lexicon import indefinite_article, match_case, toml_file
+from assay.datasets.lexicon import indefinite_article, match_case
 from assay.errors import DataError
+from assay.files import toml_file
 from assay.models.nlp import Parse, parse
 
 Gender = Literal["male", "female"]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from assay.datasets.lexicon import indefinite_article, toml_file
+from assay.datasets.lexicon import indefinite_article
+from assay.files import toml_file
 
 Construction = Literal["drop", "replace", "abstract"]  # app. A of unfair
 ATTRIBUTES = (

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from assay.core import Case, Floats, Measure, Metric, Sample, Scored, SetMetric
-from assay.datasets.lexicon import toml_file
 from assay.engine.cache import Table
 from assay.engine.session import Session
 from assay.engine.workers.batch import apart, as_numbers, call_metric
 from assay.errors import MetricError
+from assay.files import toml_file
 
 RESAMPLES = 1000
 ABSENT, FAILED = "absent", "failed"  # notes that scoring itself counts

@@ -16,13 +16,14 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import DataError, MetricError, SpecError, WeightsError
+from assay.files import file_digest
 from assay.metrics.base import Neural, matching_explanation, scored
 from assay.metrics.common import metric, tables
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
 from assay.models.lazy import torch
 from assay.models.loading import plain_folder, read_config
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
-from assay.models.weights import file_digest, resolve
+from assay.models.weights import resolve
 from assay.recipe import digest
 from assay.vocabulary import Layer
 

@@ -12,8 +12,8 @@ from operator import mul
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Metric, Sample, Scores
-from assay.datasets.lexicon import toml_file
 from assay.errors import TextError
+from assay.files import toml_file
 from assay.metrics.common import metric
 from assay.metrics.ngram import coco_bleu, count_matches
 from assay.metrics.text import Counts, Tokenize, f_measure, memo, reduced, segments, tokens, word_counts

@@ -20,13 +20,14 @@ from random import Random
 from typing import Any, Literal, TypeVar
 
 from assay.datasets.files import SUFFIXES, read_text
-from assay.datasets.lexicon import indefinite_article, people, toml_file, word_list
+from assay.datasets.lexicon import indefinite_article, people
 from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
 from assay.datasets.records import embedded_records
 from assay.datasets.rows import read_rows
 from assay.datasets.swaps import Swapped, embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES, Lexicon, load_lexicon, load_occupations, render
 from assay.errors import DataError, suggest
+from assay.files import toml_file, word_list
 from assay.recipe import digest, generator
 from assay.vocabulary import Task
 

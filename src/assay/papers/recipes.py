@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args
 
-from assay.datasets.lexicon import data_path, toml_file, with_tuples
 from assay.errors import DataError, SpecError, suggest
+from assay.files import data_path, toml_file, with_tuples
 
 PAPERS: dict[str, str] = toml_file("recipes", "page")["papers"]  # in order
 ABSENT = "-"  # the paper prints no figure here

@@ -15,9 +15,9 @@ from typing import Any
 
 from assay.api.pipeline import execute, make_audit
 from assay.core import Audit
-from assay.datasets.lexicon import data_path, toml_file, with_tuples
 from assay.engine.session import Session
 from assay.errors import SpecError, suggest
+from assay.files import data_path, toml_file, with_tuples
 from assay.names.registry import audit_class
 from assay.papers.recipes import PAPERS
 from assay.reading.names import shown_names

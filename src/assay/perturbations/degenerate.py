@@ -12,8 +12,8 @@ from random import Random
 from typing import Literal, get_args
 
 from assay.core import Record
-from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
+from assay.files import toml_file
 from assay.language import join_words, split_words
 from assay.perturbations import edit
 from assay.vocabulary import Task

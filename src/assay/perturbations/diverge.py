@@ -13,7 +13,8 @@ from functools import cache
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import synonyms, template_words, toml_file, word_set
+from assay.datasets.lexicon import synonyms, template_words
+from assay.files import toml_file, word_set
 from assay.models import fill
 from assay.perturbations import edit
 from assay.perturbations.checklist.content import noun_kind

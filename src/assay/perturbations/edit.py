@@ -20,7 +20,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case, word_set
+from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case
+from assay.files import word_set
 from assay.language import join_words, language_of, split_sentences_of, split_words
 from assay.models.nlp import Parse, Span, Token, parse_one
 from assay.vocabulary import Criterion, Expectation

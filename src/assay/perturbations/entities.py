@@ -10,7 +10,8 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
-from assay.datasets.lexicon import first_names, places_by_kind, surnames, template_words, word_set
+from assay.datasets.lexicon import first_names, places_by_kind, surnames, template_words
+from assay.files import word_set
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations.edit import Text, is_all_caps, is_clitic, known_classes, read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from assay.datasets.lexicon import word_set
+from assay.files import word_set
 from assay.language import is_unspaced
 from assay.perturbations.tables import light_words
 from assay.recipe import generator

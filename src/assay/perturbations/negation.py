@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from assay.datasets.lexicon import template_words, toml_file
+from assay.datasets.lexicon import template_words
+from assay.files import toml_file
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in

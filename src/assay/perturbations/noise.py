@@ -12,7 +12,8 @@ from itertools import pairwise
 from random import Random
 
 from assay.core import Record
-from assay.datasets.lexicon import capitalised, word_set
+from assay.datasets.lexicon import capitalised
+from assay.files import word_set
 from assay.language import full_stop, join_words, split_sentences_of, split_words
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit

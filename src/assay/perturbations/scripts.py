@@ -12,7 +12,8 @@ from collections.abc import Callable
 from random import Random
 
 from assay.core import Record
-from assay.datasets.lexicon import capitalised, toml_file
+from assay.datasets.lexicon import capitalised
+from assay.files import toml_file
 from assay.language import is_unspaced
 from assay.perturbations import edit
 from assay.perturbations.tables import LANGUAGES, Cut, Table, table

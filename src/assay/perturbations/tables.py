@@ -16,7 +16,8 @@ from functools import cache
 from random import Random
 from typing import Any, get_args
 
-from assay.datasets.lexicon import match_case, toml_file
+from assay.datasets.lexicon import match_case
+from assay.files import toml_file
 from assay.perturbations.edit import draw_share
 from assay.vocabulary import Language
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.results import StoredRun
 from assay.reading.text import amount

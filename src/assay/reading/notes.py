@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.lines import listed
 from assay.reading.results import StoredRun

@@ -15,7 +15,7 @@ from typing import get_args
 import numpy as np
 
 from assay.core import Estimate
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.grouping import grouped
 from assay.language import language_name
 from assay.reading.answers import answers, kinds_in_words

@@ -17,7 +17,7 @@ import numpy as np
 
 from assay.audits.effects import BAR, UNIT
 from assay.core import Estimate
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.reading.answers import subject_of
 from assay.reading.lines import EVERYTHING, Line, Ranking, listed, unfair_to
 

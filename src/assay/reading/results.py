@@ -24,9 +24,8 @@ import pyarrow as pa
 from assay import __version__
 from assay.core import Case, Explanation, Finding, Scored
 from assay.datasets.files import read_parquet, whole_text
-from assay.datasets.lexicon import toml_file
 from assay.errors import CacheError, DataError, SpecError, unwritable
-from assay.models.weights import MAX_UNPACKED, file_digest
+from assay.files import MAX_UNPACKED, file_digest, toml_file
 
 Schema = dict[str, pl.DataType | type[pl.DataType]]
 _FACTS = toml_file("run", "run")

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from assay.core import Chart, Statistic
-from assay.datasets.lexicon import toml_file
 from assay.errors import CacheError
+from assay.files import toml_file
 from assay.reading.results import StoredRun
 from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
+from assay.files import toml_file
 from assay.reading.answers import Answer, answers, failed_names
 from assay.reading.names import shown, shown_names
 from assay.reading.results import StoredRun

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from assay.core import Chart, Statistic
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.recommendation import COIN
 from assay.reading.results import StoredRun

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.reading.results import StoredRun
 from assay.report.plain import as_latex
 

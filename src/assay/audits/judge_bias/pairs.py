@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Case, Sample
-from assay.datasets.lexicon import indefinite_article, jsonl_file, toml_file
+from assay.datasets.lexicon import indefinite_article
 from assay.datasets.ratings import Rated
 from assay.datasets.rows import read_rows
 from assay.datasets.templates import load_lexicon
 from assay.errors import DataError
+from assay.files import jsonl_file, toml_file
 from assay.perturbations.degenerate import CONTROL, injections
 from assay.perturbations.lost_word import without_a_word
 

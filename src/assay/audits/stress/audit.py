@@ -32,8 +32,8 @@ from assay.audits.corpora import (
 )
 from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores
 from assay.core import Case, Chart, Finding, MadeOnce, Perturbation, Record, Statistic
-from assay.datasets.lexicon import toml_file
 from assay.errors import DataError, suggest
+from assay.files import toml_file
 from assay.grouping import rows_by_label
 from assay.models import fill
 from assay.models.nlp import parse

@@ -13,10 +13,10 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from assay.datasets.files import read_text
-from assay.datasets.lexicon import with_tuples
 from assay.datasets.published.opened import Layout, Opened
 from assay.datasets.rows import MissingColumn
 from assay.errors import DataError
+from assay.files import with_tuples
 
 Gives = Literal["ratings", "preferences", "pairs", "records"]
 Fields = Mapping[str, Any]  # how the columns of a form are read, as formats.toml explains

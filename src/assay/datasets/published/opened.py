@@ -21,7 +21,7 @@ from assay.datasets.columns import table_of
 from assay.datasets.files import read_json
 from assay.datasets.rows import Row, below, entries, first_rows, read_rows
 from assay.errors import DataError
-from assay.models.weights import file_digest
+from assay.files import file_digest
 
 Layout = Literal["folder", "table", "matlab", "lines"]
 PICKLES = (".pkl", ".pickle")

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from assay.core import Sample
 from assay.datasets.files import read_text, text_lines
-from assay.datasets.lexicon import toml_file
 from assay.datasets.published.opened import Opened
 from assay.datasets.ratings import Rated
 from assay.datasets.rows import Row, below
 from assay.errors import DataError, suggest
+from assay.files import toml_file
 
 Scores = dict[str, list[float | None]]  # system to one score per segment; None where nobody judged it
 SCORES = ".seg.score"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.core import Sample
-from assay.datasets.lexicon import toml_file
 from assay.errors import SpecError, suggest
+from assay.files import toml_file
 from assay.metrics.judge.answers import parsed_answers, parsed_errors
 
 Mode = Literal["pointwise", "pairwise", "errors", "checklist"]

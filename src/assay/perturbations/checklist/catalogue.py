@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import toml_file
+from assay.files import toml_file
 from assay.names.registry import perturbation_class
 from assay.vocabulary import Criterion, Expectation, Task
 

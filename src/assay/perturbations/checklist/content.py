@@ -11,6 +11,7 @@ from random import Random
 from assay.core import Record
 from assay.datasets import lexicon
 from assay.datasets.swaps import embedded_swaps
+from assay.files import toml_file, word_list, word_set
 from assay.models.nlp import Span, Token, parse
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in, synonym_rows, unframed_synonyms
@@ -140,10 +141,10 @@ def _fitting(record: Record, text: Text, index: int) -> list[str]:
 def _unfit_verbs(text: Text, index: int) -> set[str]:
     """Verbs too near in meaning to change much, and those that fit no place: borrow the cinema."""
     verb = edit.lemma_of(text.tokens[index].text, "verb")
-    groups = lexicon.toml_file("checklist", "nouns")["verbs_alike"]
+    groups = toml_file("checklist", "nouns")["verbs_alike"]
     near = {other for group in groups if verb in group for other in group}
     place = any(t.dep == "dobj" and noun_kind(t.text) == "place" for t in text.children(index))
-    return near | (lexicon.word_set("checklist", "nouns", "portable_verbs") if place else set())
+    return near | (word_set("checklist", "nouns", "portable_verbs") if place else set())
 
 
 @lru_cache(maxsize=8)
@@ -154,9 +155,9 @@ def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, None]]:
     for text in map(edit.read, others[:_TEXTS]):
         for index, token in enumerate(text.tokens):
             lemma = edit.lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
-            wide = token.pos == "VERB" and lemma in lexicon.word_set("checklist", "nouns", "wide_verbs")
+            wide = token.pos == "VERB" and lemma in word_set("checklist", "nouns", "wide_verbs")
             kind = "verb" if wide else _kind(text, index)
-            vague = kind == "thing" and lemma not in lexicon.word_set("checklist", "nouns", "thing")
+            vague = kind == "thing" and lemma not in word_set("checklist", "nouns", "thing")
             if kind and not vague and (wide or kind != "verb"):
                 table[kind][lemma] = None
     return table
@@ -180,12 +181,12 @@ def noun_kind(noun: str) -> str | None:
     if lemma in lexicon.people():
         return "person"
     for kind in ("animal", "vehicle", "place", "thing"):
-        if lemma in lexicon.word_set("checklist", "nouns", kind):
+        if lemma in word_set("checklist", "nouns", kind):
             return kind
-    nouns = [lexicon.word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
+    nouns = [word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
     nouns += [lexicon.template_words(key) for key in ("nouns_unfinished", "collective")]
-    abstract = lexicon.word_list("checklist", "nouns", "abstract_endings")
-    endings = (*abstract, *lexicon.word_list("checklist", "templates", "person_endings"))
+    abstract = word_list("checklist", "nouns", "abstract_endings")
+    endings = (*abstract, *word_list("checklist", "templates", "person_endings"))
     return None if lemma.endswith(endings) or any(lemma in words for words in nouns) else "thing"
 
 

@@ -8,15 +8,8 @@ from functools import cache, lru_cache
 from random import Random
 
 from assay.core import Record
-from assay.datasets.lexicon import (
-    capitalised,
-    jsonl_file,
-    replies,
-    template_words,
-    toml_file,
-    word_list,
-    word_set,
-)
+from assay.datasets.lexicon import capitalised, replies, template_words
+from assay.files import jsonl_file, toml_file, word_list, word_set
 from assay.language import split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit

@@ -8,6 +8,7 @@ from functools import cache
 from random import Random
 
 from assay.datasets import lexicon
+from assay.files import tsv_file, word_list
 from assay.language import language_of
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
@@ -115,7 +116,7 @@ def _is_plain_place(parse: Text, index: int) -> bool:
     """Whether a place has no article and no other name beside it: not the Saale, Bremen Museum."""
     token = parse.tokens[index]
     alone = stands_in("plain-place", parse, index) and not parse.is_compound_part(index)
-    listed = any(row["name"] == token.text for row in lexicon.tsv_file("words", "places"))
+    listed = any(row["name"] == token.text for row in tsv_file("words", "places"))
     placed = token.dep in ("pobj", "dobj", "poss") or listed
     return alone and placed and token.text[1:].islower() and token.text.isalpha()
 
@@ -214,8 +215,8 @@ def _is_apart(value: int, other: int) -> bool:
 @cache
 def _number_words() -> dict[str, int]:
     """Number words of one word to their values."""
-    small = lexicon.word_list("checklist", "templates", "small_numbers")
-    tens = lexicon.word_list("checklist", "templates", "tens")
+    small = word_list("checklist", "templates", "small_numbers")
+    tens = word_list("checklist", "templates", "tens")
     return {word: n for n, word in enumerate(small, 2)} | {word: 10 * n for n, word in enumerate(tens, 2)}
 
 
@@ -241,7 +242,7 @@ def _is_year(parse: Text, index: int) -> bool:
 def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
     word = parse.tokens[index].text
     for group in ("months", "weekdays"):
-        words = lexicon.word_list("checklist", "templates", group)
+        words = word_list("checklist", "templates", group)
         if word in words:
             present = {token.text for token in parse.tokens}
             return [other for other in words if other not in present] or [o for o in words if o != word]

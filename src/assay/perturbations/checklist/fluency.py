@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from random import Random
 
-from assay.datasets.lexicon import template_words, toml_file, word_set
+from assay.datasets.lexicon import template_words
+from assay.files import toml_file, word_set
 from assay.models.nlp import Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in

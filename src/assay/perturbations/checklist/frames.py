@@ -16,6 +16,7 @@ from functools import cache
 from itertools import islice
 
 from assay.datasets import lexicon
+from assay.files import toml_file, word_set
 from assay.models.nlp import Token
 from assay.perturbations import edit
 from assay.perturbations.edit import Text
@@ -27,7 +28,7 @@ Condition = Callable[[Text, int, int], bool]  # of a text, and of the start and 
 @cache
 def rewording_rows() -> Mapping[str, tuple[Row, ...]]:
     """The phrases by first word, longest first."""
-    data = lexicon.toml_file("checklist", "rewordings")
+    data = toml_file("checklist", "rewordings")
     backwards = [(other, phrase, frame) for phrase, other, frame in data["phrases"]]
     table: dict[str, list[Row]] = defaultdict(list)
     for phrase, other, frame in [*data["phrases"], *data["phrases_one_way"], *backwards]:
@@ -39,7 +40,7 @@ def rewording_rows() -> Mapping[str, tuple[Row, ...]]:
 @cache
 def synonym_rows() -> Mapping[tuple[str, str], tuple[str, str]]:
     """(class, lemma) to a synonym and its frame."""
-    rows = lexicon.toml_file("checklist", "rewordings")["synonyms"]
+    rows = toml_file("checklist", "rewordings")["synonyms"]
     return {(word_class, word): (synonym, frame) for word_class, word, synonym, frame in rows}
 
 
@@ -69,7 +70,7 @@ def stands_in(frame: str, parse: Text, start: int, end: int | None = None) -> bo
 
 @cache
 def _conditions(frame: str) -> tuple[Condition, ...]:
-    tables = [lexicon.toml_file("checklist", name)["frames"] for name in ("rewordings", "templates")]
+    tables = [toml_file("checklist", name)["frames"] for name in ("rewordings", "templates")]
     return tuple(map(_condition, (tables[0] | tables[1])[frame])) if frame else ()
 
 
@@ -116,8 +117,8 @@ def _accepted(values: Iterable[str]) -> frozenset[str]:
     """The values themselves, and the words of the lists that are named with @."""
     lists: dict[str, Iterable[str]] = {}
     for file in ("rewordings", "templates", "nouns"):
-        lists |= lexicon.toml_file("checklist", file)
-    lists |= {"people": lexicon.people(), "stop_words": lexicon.word_set("words", "stop_words")}
+        lists |= toml_file("checklist", file)
+    lists |= {"people": lexicon.people(), "stop_words": word_set("words", "stop_words")}
     return frozenset(word for value in values for word in (lists[value[1:]] if value[0] == "@" else (value,)))
 
 

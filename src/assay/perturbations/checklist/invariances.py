@@ -9,6 +9,7 @@ from random import Random
 
 from assay.core import Record
 from assay.datasets import lexicon
+from assay.files import toml_file, tsv_file
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import rewording_rows, stands_in
 from assay.perturbations.edit import Text
@@ -28,7 +29,7 @@ def Spelling(parse: Text, rng: Random) -> Mapping[int, str]:
         for dialect, table in _spellings().items():
             if other := table.get(token.text.lower()):
                 changes[dialect][index] = lexicon.match_case(other, token.text)
-    american = {row["american"] for row in lexicon.tsv_file("words", "spellings") if row["to"] != "both"}
+    american = {row["american"] for row in tsv_file("words", "spellings") if row["to"] != "both"}
     if changes["british"] and any(token.text.lower() in american for token in parse.tokens):
         changes["british"] = {}  # "program" has two British spellings
     return max(changes.values(), key=len)
@@ -37,7 +38,7 @@ def Spelling(parse: Text, rng: Random) -> Mapping[int, str]:
 @cache
 def _spellings() -> Mapping[str, Mapping[str, str]]:
     """The dialect to write in, to a table of spellings."""
-    rows = lexicon.tsv_file("words", "spellings")
+    rows = tsv_file("words", "spellings")
     return {
         "american": {row["british"]: row["american"] for row in rows},
         "british": {row["american"]: row["british"] for row in rows if row["to"] == "both"},
@@ -65,7 +66,7 @@ def DateFormat(text: str, rng: Random) -> str:
 def _date_patterns() -> list[tuple[str, str]]:
     """The listed patterns; `{free}` is a place with nothing joined before it."""
     parts = {"{months}": _MONTHS, "{free}": r"(?<![\w/.,–-])"}
-    rows = lexicon.toml_file("checklist", "rewordings")["dates"]
+    rows = toml_file("checklist", "rewordings")["dates"]
     return [(re.sub(r"\{[a-z]+\}", lambda match: parts[match[0]], rule), form) for rule, form in rows]
 
 
@@ -90,7 +91,7 @@ def Abbreviations(text: str, rng: Random) -> str:
     if edit.is_all_caps(text):
         return text
     taken: list[tuple[int, int, str]] = []
-    for pattern, form, kind in lexicon.toml_file("checklist", "rewordings")["abbreviations"]:
+    for pattern, form, kind in toml_file("checklist", "rewordings")["abbreviations"]:
         matches = list(re.finditer(pattern, text))
         for match in matches if len(matches) == len(re.findall(kind, text)) else ():
             if not any(start < match.end() and match.start() < end for start, end, _ in taken):
@@ -222,7 +223,7 @@ def _expansion(parse: Text, index: int) -> dict[int, str]:
         return {}
     if word == "n't":
         return _expanded_not(parse, index)
-    forms = lexicon.toml_file("checklist", "templates")["full_forms"].get(word, ())
+    forms = toml_file("checklist", "templates")["full_forms"].get(word, ())
     certain = (form for form in forms if stands_in(f"short-for-{form}", parse, index))
     full = next(certain, None) if stands_in("short-verb", parse, index) else None
     return {index: f" {full}"} if full else {}

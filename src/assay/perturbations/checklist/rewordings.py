@@ -8,6 +8,7 @@ from random import Random
 
 from assay.core import Record
 from assay.datasets import lexicon
+from assay.files import toml_file, word_list, word_set
 from assay.language import language_of, split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
@@ -22,7 +23,7 @@ LEAST_KNOWN = 0.75  # of an alternative's content words that the text or another
 STEM = 4  # letters that two forms of a word have in common
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"n['’]t\b|\w+?(?=n['’]t\b|\b)")
-REWORDINGS = lexicon.word_list("checklist", "rewordings", "rewordings")  # that `rewording` draws from
+REWORDINGS = word_list("checklist", "rewordings", "rewordings")  # that `rewording` draws from
 _ARTICLE = re.compile(r"\b([Aa]n?) (\w+)")
 _QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
 
@@ -95,7 +96,7 @@ def _other_tense(parse: Text, sentence: Span) -> Changes:
     joined = [i for i, t in enumerate(tokens) if t.dep == "conj" and t.head == root and t.pos == "VERB"]
     lemmas = {verb: edit.lemma_of(tokens[verb].text, "verb") for verb in (root, *joined)}
     denied = any(t.dep in ("neg", "nsubjpass") for t in parse.children(root))
-    if denied or lexicon.word_set("checklist", "rewordings", "stative") & set(lemmas.values()):
+    if denied or word_set("checklist", "rewordings", "stative") & set(lemmas.values()):
         return {}
     return _to_simple(parse, root, lemmas) or _to_progressive(parse, root, lemmas)
 
@@ -176,7 +177,7 @@ def _conflict(gold: str, text: str) -> bool:
     genders = [{lexicon.gendered(word) for word in version} for version in words]
     looks = [version & lexicon.template_words("attributes_safe") for version in words]
     alone, other = words[0] - words[1], words[1] - words[0]
-    data = lexicon.toml_file("checklist", "rewordings")
+    data = toml_file("checklist", "rewordings")
     turned = any(a in alone and b in other for pair in data["directions"] for a, b in (pair, pair[::-1]))
     claims = [lexicon.template_words("denying"), *map(set, data["postures"])]
     unlike = any(words[0].isdisjoint(claim) != words[1].isdisjoint(claim) for claim in claims)
@@ -204,7 +205,7 @@ def content_recall(gold: str, text: str) -> float:
 
 def content_words(text: str) -> set[str]:
     """The words of a text in lower case, without function words."""
-    return set(_WORD.findall(text.lower())) - lexicon.word_set("words", "stop_words")
+    return set(_WORD.findall(text.lower())) - word_set("words", "stop_words")
 
 
 @edit.template("rewording", "invariance", expect="same")

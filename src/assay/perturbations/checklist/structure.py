@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from assay.core import Record
-from assay.datasets.lexicon import capitalised, gendered, people, template_words, word_list, word_set
+from assay.datasets.lexicon import capitalised, gendered, people, template_words
+from assay.files import word_list, word_set
 from assay.language import full_stop
 from assay.models.nlp import Span
 from assay.perturbations import edit
