@@ -75,7 +75,7 @@ class Growing(Audit):
 def test_final_cases_reach_all_metrics_and_the_panel() -> None:
     audit = Growing()
     measures = [Measure("length", Length()), Measure("double", Length(2)), Measure("total", Total())]
-    scored, _ = score_all({"growing": audit}, {"growing": list(audit.cases())}, measures, Session())
+    scored, *_ = score_all({"growing": audit}, {"growing": list(audit.cases())}, measures, Session())
     by_metric = {answer.metric: answer for answer in scored["growing"]}
     assert list(by_metric) == ["length", "double", "total", "rougeL"]
     assert by_metric["length"].values["text"].tolist() == [2.0, 4.0, 8.0, 8.0, 8.0]
@@ -105,7 +105,7 @@ def test_the_dearest_audits_are_left_out_and_named() -> None:
     audits = {"growing": Growing()}
     work = {"growing": [Case("a", {"text": Sample("word " * 20, ("word",))}, "s")]}
     measures = [Measure("causal", Causal()), Measure("length", Length())]
-    scored, notes = score_all(audits, work, measures, Session(), limits=Limits(tokens=10))
+    scored, _, notes = score_all(audits, work, measures, Session(), limits=Limits(tokens=10))
     assert "causal" not in [answer.metric for answer in scored["growing"]]
     assert "causal reads token by token; without --only, quick leaves out growing" in notes
 

@@ -56,9 +56,10 @@ def assert_metric_passes(
 
     `attribute` (or the audit's own `only=...`) narrows the audit, `statistic` the checks. `allow` names
     slices (patterns with `*`) whose failure is accepted; `xfail` those known to fail, which make pytest
-    report an expected failure if nothing else fails. Inconclusive checks fail with `strict` alone, as does
-    a slice of `xfail` that no longer fails. A run in which nothing was judged, or nothing of the statistic
-    asked for, always fails: nothing is known of the metric. Returns the run.
+    report an expected failure if nothing else fails. What the metric gave too few scores for fails as well.
+    Inconclusive checks fail with `strict` alone, as does a slice of `xfail` that no longer fails. A run in
+    which nothing was judged, or nothing of the statistic asked for, always fails: nothing is known of the
+    metric. Returns the run.
     """
     __tracebackhide__ = True
     from assay.api.pipeline import run
@@ -101,12 +102,13 @@ def _problems(
 
     lines = []
     for row in rows_of(done):
-        asked = row["verdict"] in verdicts and statistic in (None, row["statistic"])
-        if asked and not _among(row["slice"], allow):
+        is_asked = row["verdict"] in verdicts and statistic in (None, row["statistic"])
+        is_covered = row["verdict"] != "not covered"  # what the metric was silent on is nobody's choice
+        if (is_asked or not is_covered) and not _among(row["slice"], allow):
             value = f"{row['statistic']} {number(row['value'])}"
             facts = ", ".join(part for part in (value, interval(row), f"n = {row['n']}") if part)
-            doubt = " inconclusive:" if row["verdict"] == "inconclusive" else ""
-            lines.append((row["slice"], f"-{doubt} {sentence(row)} [{facts}]"))
+            word = "" if row["verdict"] == "fail" else f" {row['verdict']}:"
+            lines.append((row["slice"], f"-{word} {sentence(row)} [{facts}]"))
     return lines
 
 

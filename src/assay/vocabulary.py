@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 Need = Literal["references", "source", "image", "rival"]
 Question = Literal["fairness", "robustness", "agreement"]
-Verdict = Literal["pass", "fail", "inconclusive", "not judged"]
+Verdict = Literal["pass", "fail", "inconclusive", "not covered", "not judged"]
 Cost = Literal[
     "words", "encoder", "causal"
 ]  # of one text: no model, one pass of an encoder, or token by token
@@ -46,6 +46,9 @@ DataKind = Literal[
 ]  # fmt: skip
 # The languages of the embedded texts.
 Language = Literal["en", "de", "es", "fr"]
+# The statistic of what a metric did not score, and the share of texts that a verdict needs scores of: what a
+# twentieth of them can hide is less than most intervals.
+COVERAGE, COVERED = "coverage", 0.95
 TASKS: tuple[Task, ...] = get_args(Task)
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 # The words of version 0.1, in its run folders and in plug-ins written for it.

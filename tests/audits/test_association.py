@@ -67,7 +67,7 @@ def write(folder: Path, name: str, sets: Sequence[Sequence[str]]) -> Path:
 def examine(audit: Association, *metrics: Any) -> Judgement:
     """Settled findings, and notes."""
     work = {"association": list(audit.cases())}
-    scored, _ = score_all({"association": audit}, work, list(map(measure, metrics)), Session())
+    scored, *_ = score_all({"association": audit}, work, list(map(measure, metrics)), Session())
     judgement = audit.judge(scored["association"])
     return Judgement(settle(audit, judgement), judgement.notes)
 

@@ -68,7 +68,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _search(texts: Path, metric: Metric, **asked: object) -> tuple[Attack, list[Finding], Scored]:
     """The audit, its settled findings, and the scores of a search against one metric."""
     audit = Attack((texts,), **{"limit": 12, "queries": 300} | asked)
-    scored, _ = score_all(
+    scored, *_ = score_all(
         {"attack": audit}, {"attack": list(audit.cases())}, [Measure(metric.name, metric)], Session()
     )
     return audit, settle(audit, audit.judge(scored["attack"])), scored["attack"][0]
@@ -164,7 +164,7 @@ def test_a_search_that_was_cut_goes_on_from_the_cache(texts: Path, tmp_path: Pat
         audit = Attack((texts,), limit=4, queries=60)
         with Session.open(cache=tmp_path / "cache") as session:
             work = {"attack": list(audit.cases())}
-            scored, _ = score_all({"attack": audit}, work, [measure("rougeL")], session)
+            scored, *_ = score_all({"attack": audit}, work, [measure("rougeL")], session)
             computed.append(session.computed["rougeL"])
         findings.append(settle(audit, audit.judge(scored["attack"])))
     assert findings[0] == findings[1]
@@ -194,7 +194,7 @@ def test_a_metric_that_raises_on_some_texts_is_searched_around(texts: Path) -> N
 
     audit = Attack((texts,), limit=4, queries=40)
     session = Session(on_error="skip")
-    scored, _ = score_all(
+    scored, *_ = score_all(
         {"attack": audit}, {"attack": list(audit.cases())}, [Measure("fussy", Fussy())], session
     )
     found = _found(scored["attack"][0])

@@ -110,7 +110,7 @@ def settled(metric: Any, audit: Caption) -> list[Finding]:
     """The settled findings of one metric."""
     with Session.open(cache=None) as session:
         work = {"caption": list(audit.cases())}
-        scored, _ = score_all({"caption": audit}, work, [measure(metric)], session)
+        scored, *_ = score_all({"caption": audit}, work, [measure(metric)], session)
     return settle(audit, audit.judge(scored["caption"]))
 
 

@@ -20,7 +20,7 @@ TABLE_7 = {"bleu-4": 0.30776, "cider": 0.43891}
 
 
 def run(audit: Human, *specs: str) -> Judgement:
-    scored, _ = score_all(
+    scored, *_ = score_all(
         {"human": audit}, {"human": list(audit.cases())}, [measure(spec) for spec in specs], Session()
     )
     return audit.judge(scored["human"])

@@ -77,7 +77,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _findings(outputs: Path, *measures: Measure, **asked: object) -> dict[tuple[str, str], Finding]:
     audit = SelfPreference((outputs,), limit=None, **asked)  # type: ignore[arg-type]
     work = {"self-preference": list(audit.cases())}
-    scored, _ = score_all({"self-preference": audit}, work, measures, Session())
+    scored, *_ = score_all({"self-preference": audit}, work, measures, Session())
     found = settle(audit, audit.judge(scored["self-preference"]))
     return {(finding.metric, finding.statistic): finding for finding in found}
 
@@ -177,7 +177,7 @@ def test_without_neutral_evaluators_there_is_no_verdict(outputs: Path) -> None:
 def test_the_means_of_systems_are_in_the_metrics_own_units(outputs: Path) -> None:
     audit = SelfPreference((outputs,), limit=None)
     cases = list(audit.cases())
-    scored, _ = score_all({"s": audit}, {"s": cases}, [_measure("judge")], Session())
+    scored, *_ = score_all({"s": audit}, {"s": cases}, [_measure("judge")], Session())
     means = {finding.slice: finding.value for finding in audit.judge(scored["s"]).findings}
     texts = [f"birch wrote text {n} with great care today" for n in range(40)]
     expected = np.mean([0.3 + NOISE * _chance("judge", text) for text in texts])

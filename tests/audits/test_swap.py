@@ -126,7 +126,7 @@ def found(metric: Any, path: Path | None, *, quick: bool = False, **options: Any
     audit = Swap(**options) if path is None else Swap(data=(path,), **options)
     one = measure(metric)
     with Session.open(cache=None) as session:
-        scored, _ = score_all({"swap": audit}, {"swap": list(audit.cases())}, [one], session, quick=quick)
+        scored, *_ = score_all({"swap": audit}, {"swap": list(audit.cases())}, [one], session, quick=quick)
     settled = settle(audit, audit.judge(scored["swap"]))
     return {(finding.slice, finding.statistic, finding.versus): finding for finding in settled}
 

@@ -41,7 +41,7 @@ def audit_zoo(
         chosen = [row.label for row in ZOO if row.label in verdicts and name in READ.get(row.kind, (name,))]
         audit = make_audit(name, options)
         with session:
-            scored, _ = score_all({name: audit}, {name: list(audit.cases())}, measures(chosen), session)
+            scored, *_ = score_all({name: audit}, {name: list(audit.cases())}, measures(chosen), session)
         for finding in settle(audit, audit.judge(scored[name])):
             if finding.verdict != "not judged":
                 verdicts[finding.metric].append(finding)

@@ -141,7 +141,7 @@ def text_findings(name: str, options: Mapping[str, Any], *labels: str) -> dict[o
     audit = make_audit(name, options)
     session = Session.open(cache=None)
     with session:
-        scored, _ = score_all({name: audit}, {name: list(audit.cases())}, measures(labels), session)
+        scored, *_ = score_all({name: audit}, {name: list(audit.cases())}, measures(labels), session)
     findings = settle(audit, audit.judge(scored[name]))
     return {(f.metric, f.slice, f.statistic, f.versus): f for f in findings if f.verdict != "not judged"}
 

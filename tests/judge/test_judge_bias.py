@@ -38,7 +38,7 @@ MODES = pytest.mark.parametrize("mode", ["pointwise", "pairwise"])
 
 def _judged(*measures: Measure, **asked: object) -> tuple[list[Finding], list[str]]:
     audit = JudgeBias(**asked)  # type: ignore[arg-type]
-    scored, _ = score_all({"judge-bias": audit}, {"judge-bias": list(audit.cases())}, measures, Session())
+    scored, *_ = score_all({"judge-bias": audit}, {"judge-bias": list(audit.cases())}, measures, Session())
     judgement = audit.judge(scored["judge-bias"])
     return settle(audit, judgement), list(judgement.notes)
 

@@ -130,7 +130,7 @@ def test_a_wrong_panel_is_refused_before_anything_is_scored() -> None:
 def test_place_asked_of_a_judge_that_grades_is_noted(mode: str, noted: bool) -> None:
     audit = JudgeBias(only=("position",), limit=2)
     work = {"judge-bias": list(audit.cases())}
-    scored, _ = score_all({"judge-bias": audit}, work, [Measure("mine", Planted(mode=mode))], Session())
+    scored, *_ = score_all({"judge-bias": audit}, work, [Measure("mine", Planted(mode=mode))], Session())
     note = "mine grades one text at a time: position needs mode=pairwise"
     assert (note in audit.judge(scored["judge-bias"]).notes) is noted
 

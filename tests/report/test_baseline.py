@@ -120,7 +120,7 @@ def test_a_baseline_of_another_size_is_told(
 
 def test_a_job_summary_names_what_failed(planted: Run) -> None:
     text = job_summary(planted, outcomes(planted, FAIL))
-    assert "| soft | unfair: " in text
+    assert "| soft | gender 20 points of 100 and " in text
     assert (
         "| stereotype | soft gender excess_bias against controls | failed with 20 (95% CI 19 to 21) |" in text
     )

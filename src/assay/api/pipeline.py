@@ -25,6 +25,7 @@ from assay.api.runs import Run
 from assay.core import Audit, Case, Finding, Floats, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
 from assay.engine.cache import ScoreCache
+from assay.engine.coverage import Answered, coverage_of
 from assay.engine.kept import cases_of
 from assay.engine.plan import (
     Cost,
@@ -56,6 +57,7 @@ from assay.names.inventory import lacking
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
 from assay.reading.results import Explained, cases_frame, check_writable, findings_frame, scores_frame
+from assay.vocabulary import COVERED
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # cases that are explained per failed finding
@@ -69,16 +71,19 @@ def audit(
     only: Sequence[str] = (),
     size: str = "quick",
     session: Session | None = None,
+    coverage: float = COVERED,
     **options: Any,
 ) -> Run:
     """Run every audit that fits (or `only` these), on `data` where it fits and on embedded data elsewhere.
 
     `data` is a path, a table (records, pandas, polars, a Hugging Face dataset) or a list of them; `map` names
-    their columns, as in `map="hypothesis=summary"`.
+    their columns, as in `map="hypothesis=summary"`. A verdict needs scores of a share `coverage` of the texts
+    that have what the metric needs.
     """
     session = session or Session.open()
     audits, limits = _planned(only, size, options, list(map(measure, user_data.listed(metrics))), session)
-    return execute(audits, metrics, session, size=size, embedded=len(audits) > 1, limits=limits)
+    embedded = len(audits) > 1
+    return execute(audits, metrics, session, size=size, embedded=embedded, limits=limits, coverage=coverage)
 
 
 def _planned(
@@ -99,6 +104,7 @@ def run(
     scores_from: Sequence[str] = (),
     session: Session | None = None,
     size: str = "full",
+    coverage: float = COVERED,
     **options: Any,
 ) -> Run:
     """Run one audit, on `data` (as in `audit`) or embedded data.
@@ -113,7 +119,8 @@ def run(
             raise SpecError("give --scores FILE or --scores-from COLUMN, not both")
         columns = [scores_from] if isinstance(scores_from, str) else scores_from
         imported = user_data.scores_in(audits[name], columns)
-    return execute(audits, metrics, session or Session.open(), size=size, imported=imported)
+    session = session or Session.open()
+    return execute(audits, metrics, session, size=size, imported=imported, coverage=coverage)
 
 
 def score(
@@ -250,8 +257,11 @@ def execute(
     imported: ImportedScores | None = None,
     embedded: bool = False,
     limits: Limits = UNLIMITED,
+    coverage: float = COVERED,
 ) -> Run:
     """Score, judge, settle and store; the folder is checked before the work begins.
+
+    A verdict needs scores of a share `coverage` of the texts that have what the metric needs.
 
     With `embedded`, an audit that finds nothing to score in the user's data takes the embedded data instead.
     Models that are slow or paid read within the `limits`; the dearest audits are left out.
@@ -264,14 +274,18 @@ def execute(
     audits, work, changed = _work(audits, session.cache, embedded=embedded)
     first = partial(_show_first, audits, work, measures, session, size) if session.on_first else None
     with session:
-        scored, notes = score_all(
+        scored, silent, notes = score_all(
             audits, work, measures, session, limits, quick=size == "quick", before_slow=first
         )
         spent = session.bill.summary()
     for name in audits if imported else ():
         cases = [item for item in work[name] if isinstance(item, Case)]
         scored[name] += imported.judged(cases, audits[name].roles, name)  # type: ignore[union-attr]
-    findings, remarks = _judged(audits, scored)
+    answered = {
+        name: [coverage_of(each, work[name], coverage) for each in (*scored[name], *silent[name])]
+        for name in audits
+    }
+    findings, remarks = _judged(audits, scored, answered)
     notes += remarks
     uses = whose.uses_of(audits)
     read = [note for use in uses for note in use.notes]
@@ -280,6 +294,7 @@ def execute(
     explained = _explain(findings, all_cases, measures, session.cache)
     session.cache.close()
     about = _describe_run(audits, measures, scored, session, size) | ({"spent": spent} if spent else {})
+    about["coverage"] = coverage
     about["texts"] = whose.whose_texts(audits, uses)
     about["seconds"]["wall"] = time.perf_counter() - began
     notes += scored_anew(measures)
@@ -298,21 +313,23 @@ def _show_first(
 ) -> None:
     """Judge the scores that there are so far, for whoever waits for the rest."""
     about = _describe_run(audits, measures, scored, session, size) | {"notes": []}
-    findings = findings_frame(_judged(audits, scored)[0])
+    findings = findings_frame(_judged(audits, scored, {})[0])
     cases = cases_frame({name: _all_cases(work[name], scored[name]) for name in audits})
     if session.on_first:
         session.on_first(Run(findings, cases, scores_frame(scored), about=about))
 
 
 def _judged(
-    audits: Mapping[str, Audit], scored: Mapping[str, Sequence[Scored]]
+    audits: Mapping[str, Audit],
+    scored: Mapping[str, Sequence[Scored]],
+    answered: Mapping[str, Sequence[Answered]],
 ) -> tuple[list[Finding], list[str]]:
     """Settled findings and notes of all audits."""
     findings: list[Finding] = []
     notes: list[str] = []
     for name, chosen in audits.items():
         judgement = chosen.judge(scored[name])
-        findings += settle(chosen, judgement)
+        findings += settle(chosen, judgement, answered.get(name, ()))
         notes += [f"{name}: {note}" for note in judgement.notes]
     return findings, notes
 

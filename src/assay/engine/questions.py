@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from assay.core import Asked, Audit, Case, Grid, Measure, Metric, Sample, SetMetric
 from assay.engine.cache import ScoreCache
-from assay.engine.scoring import TOKENS_READ, TOKENS_WRITTEN, projector
+from assay.engine.scoring import TOKENS_READ, TOKENS_WRITTEN, samples_in, unique_samples
 from assay.engine.session import Session
 from assay.engine.unfold import describe_measure
 from assay.names.spec import parse
@@ -74,15 +74,8 @@ def questions_of(measure: Measure, audit: Audit, items: Iterable[Case | Grid]) -
     cases = list(items)
     parts = [(measure, [*cases, *audit.foreseen(describe_measure(measure))])]
     parts += [(parse(spec), list(audit.companion_cases(cases))) for spec in audit.companions([measure])]
-    counts = [asked(one.metric, _samples(one, part)) for one, part in parts]
+    counts = [asked(one.metric, unique_samples(one.metric, samples_in(part))) for one, part in parts]
     return sum(count.questions for count in counts if count)
-
-
-def _samples(measure: Measure, items: Sequence[Case | Grid]) -> list[Sample]:
-    """The samples of cases as a metric sees them, each once."""
-    projected = projector(measure.metric)
-    seen = [projected(s) for item in items if isinstance(item, Case) for s in item.samples.values()]
-    return list(dict.fromkeys(sample for sample in seen if sample is not None))
 
 
 def fitted_to_limits(audit: Audit, measures: Sequence[Measure], limits: Limits) -> Audit:

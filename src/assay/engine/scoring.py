@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -252,9 +253,22 @@ def _whole_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) 
         return None  # pair by pair, which shows the culprits
 
 
-def reads_grids(metric: Metric | SetMetric) -> bool:
-    """Whether a metric scores grids, which pair texts with references and have nothing else."""
-    return metric.needs == {"references"}
+def samples_in(items: Iterable[Case | Grid]) -> list[Sample]:
+    """The samples of the cases among them, in order."""
+    return [sample for item in items if isinstance(item, Case) for sample in item.samples.values()]
+
+
+def unique_samples(metric: Metric | SetMetric, samples: Iterable[Sample]) -> list[Sample]:
+    """The samples as a metric sees them, each once; without those that lack what it needs."""
+    seen = map(projector(metric), samples)
+    return list(dict.fromkeys(sample for sample in seen if sample is not None))
+
+
+def grids_read_by(metric: Metric | SetMetric, items: Iterable[Case | Grid]) -> list[Grid]:
+    """The grids that a metric scores: they pair texts with references and have nothing else."""
+    if metric.needs != {"references"}:
+        return []
+    return [item for item in items if isinstance(item, Grid)]
 
 
 def score_cases(
@@ -265,17 +279,23 @@ def score_cases(
     cases = {name: [item for item in items if isinstance(item, Case)] for name, items in work.items()}
     if isinstance(metric, SetMetric):
         return {name: score_sets(measure, metric, listed, session) for name, listed in cases.items()}
-    samples = [sample for listed in cases.values() for case in listed for sample in case.samples.values()]
+    samples = samples_in(chain.from_iterable(cases.values()))
     scored = unfold(measure, cases, score_samples(measure, samples, session))
-    if not reads_grids(metric):
-        return scored
     known: dict[str, Floats] = {}
     for name, items in work.items():
-        grids, failures = [item for item in items if isinstance(item, Grid)], len(session.failures)
-        values = {grid.id: score_grid(measure, grid, session, known) for grid in grids}
-        failed = {FAILED: len(session.failures) - failures} if len(session.failures) > failures else {}
-        scored[name] = replace(scored[name], grids=values, notes={**scored[name].notes, **failed})
+        if grids := grids_read_by(metric, items):
+            scored[name] = _with_grids(measure, scored[name], grids, session, known)
     return scored
+
+
+def _with_grids(
+    measure: Measure, scored: Scored, grids: Sequence[Grid], session: Session, known: dict[str, Floats]
+) -> Scored:
+    """An answer with the scores of an audit's grids; `known` has those of other audits."""
+    before = len(session.failures)
+    values = {grid.id: score_grid(measure, grid, session, known) for grid in grids}
+    failed = len(session.failures) - before
+    return replace(scored, grids=values, notes={**scored.notes, **({FAILED: failed} if failed else {})})
 
 
 def explain_samples(

@@ -2,17 +2,19 @@
 
 The rule has three inputs: the interval, the side that is bad, and the bar where it begins. A finding fails
 where its whole interval lies beyond the bar and passes where none of it does; an inconclusive one says how
-many items would settle it. q-values (Benjamini-Hochberg over one metric and one audit) stand beside the
-verdict and decide nothing.
+many items would settle it. What rests on too few scores is not covered. q-values (Benjamini-Hochberg over one
+metric and one audit) stand beside the verdict and decide nothing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from assay.core import Audit, Finding, Interval, Judgement, Statistic
+from assay.engine.coverage import STATISTIC, Answered
 from assay.errors import AuditError
 from assay.grouping import grouped
 from assay.statistics.estimates import benjamini_hochberg
@@ -21,19 +23,39 @@ from assay.vocabulary import QUESTION_ALIASES, Verdict
 _MOST_ITEMS = 1_000_000  # beyond which "so many items would settle it" helps nobody
 
 
-def settle(audit: Audit, judgement: Judgement) -> list[Finding]:
+def settle(audit: Audit, judgement: Judgement, answered: Iterable[Answered] = ()) -> list[Finding]:
     """The audit's findings with q-values, verdicts and sentences, grouped by metric.
 
-    Without a value there is no finding: scores were absent wherever they would have been compared.
+    Without a value there is no finding: scores were absent wherever they would have been compared. `answered`
+    says how much each metric scored: what rests on too little is not covered, and such slices are findings.
     """
+    coverage = {each.metric: each for each in answered}
     settled: list[Finding] = []
     valued = [finding for finding in judgement.findings if not math.isnan(finding.value)]
     for findings in grouped(valued, lambda finding: finding.metric).values():
         q_values = benjamini_hochberg([finding.p_value for finding in findings])
         for finding, q_value in zip(findings, q_values, strict=True):
             q = None if finding.p_value is None else float(q_value)
-            settled.append(_settled(audit, replace(finding, audit=audit.name, q_value=q)))
+            judged = _settled(audit, replace(finding, audit=audit.name, q_value=q))
+            settled.append(_covered(judged, coverage.get(finding.metric)))
+    for each in coverage.values():
+        settled += [_gap(each, audit.name, slice_, problem) for slice_, problem in each.gaps().items()]
     return settled
+
+
+def _gap(answered: Answered, audit: str, slice_: str, problem: str) -> Finding:
+    """The finding that a slice is not covered."""
+    coverage = answered.slices[slice_]
+    finding = Finding.of(answered.metric, slice_, STATISTIC.name, coverage.share, n=coverage.asked.total())
+    return replace(finding, audit=audit, verdict="not covered", sentence=problem)
+
+
+def _covered(finding: Finding, answered: Answered | None) -> Finding:
+    """The finding, without its verdict where that would rest on too few scores."""
+    if answered is None or finding.verdict == "not judged":
+        return finding
+    problem = answered.problem(finding.slice)
+    return replace(finding, verdict="not covered", sentence=problem, settles=None) if problem else finding
 
 
 def _settled(audit: Audit, finding: Finding) -> Finding:
@@ -124,7 +146,7 @@ def describe(audit: Audit) -> dict[str, Any]:
         "statistics": [
             {name: getattr(statistic, name) for name in statistic.__slots__ if name != "sentence"}
             | {"bar": None if statistic.bad is None else bar_of(audit, statistic)}
-            for statistic in audit.statistics
+            for statistic in (*audit.statistics, STATISTIC)
         ],
         "advice": audit.advice,
         "charts": [{name: getattr(chart, name) for name in chart.__slots__} for chart in audit.charts],

@@ -110,12 +110,16 @@ def score_sets(measure: Measure, metric: SetMetric, cases: Sequence[Case], sessi
                         notes[f"{ABSENT}: {_REASONS[FAILED]}"] += 1
                 counter.advance(1)
     session.spent(measure.label, began)
-    folded = [
-        Case(slice_, {}, slice_, {"sizes": {role: len(samples) for role, samples in by_role.items()}})
-        for slice_, by_role in sets.items()
-    ]
+    folded = [_folded(metric, slice_, by_role) for slice_, by_role in sets.items()]
     about = describe_measure(measure) | (_warn_of_small_sets(metric, sets) if metric.smallest else {})
     return Scored(measure.label, folded, values, resamples=resamples, notes=notes, about=about)
+
+
+def _folded(metric: SetMetric, slice_: str, by_role: Mapping[str, Sequence[Sample]]) -> Case:
+    """The case that stands for the sets of a slice: their sizes, and which of them the metric can score."""
+    sizes = {role: len(samples) for role, samples in by_role.items()}
+    askable = [role for role, samples in by_role.items() if _is_complete(metric, samples)]
+    return Case(slice_, {}, slice_, {"sizes": sizes, "askable": askable})
 
 
 def _is_complete(metric: SetMetric, samples: Sequence[Sample]) -> bool:

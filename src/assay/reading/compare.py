@@ -24,7 +24,7 @@ from assay.reading.results import StoredRun, load_run
 from assay.reading.text import ROUNDING
 from assay.reading.verdicts import Row, beyond_bar, rows_of
 from assay.statistics.estimates import benjamini_hochberg
-from assay.vocabulary import Verdict
+from assay.vocabulary import COVERED, Verdict
 
 Direction = Literal["better", "worse", "unchanged", "not compared"]
 Given = StoredRun | Path | str  # a run, or its folder
@@ -70,6 +70,7 @@ class Comparison:
     only_before: int
     only_after: int
     notes: tuple[str, ...] = ()
+    lost: tuple[Key, ...] = ()  # judged in the first run and gone in the second, which asks the same
 
     def of(self, direction: Direction) -> list[Change]:
         """Changes in one direction, largest first."""
@@ -84,9 +85,11 @@ class Comparison:
 def compare(before: Given, after: Given, renamed: Mapping[str, str] | None = None) -> Comparison:
     """Compare findings of the same name; `renamed` maps a metric of the first run to one of the second.
 
-    Runs are given as they are or by their folders. It is an error if they have no finding in common.
+    Runs are given as they are or by their folders. It is an error if they have no finding in common, or if
+    one was made without something that the other had.
     """
     before, after = (run if isinstance(run, StoredRun) else load_run(run) for run in (before, after))
+    _refuse_other_parts(before, after)
     names = dict(renamed or {})
     # A renamed metric takes the place of the first run's own metric of that name.
     hidden = set(names.values()) - names.keys()
@@ -107,7 +110,26 @@ def compare(before: Given, after: Given, renamed: Mapping[str, str] | None = Non
         for change, q_value in zip(changes, q_values, strict=True)
     ]
     only = len(old.keys() - new.keys()), len(new.keys() - old.keys())
-    return Comparison(tuple(directed), *only, tuple(_notes(directed, reasons)))
+    lost = tuple(key for key, row in old.items() if key not in new and _is_lost(row, key, after))
+    return Comparison(tuple(directed), *only, tuple(_notes(directed, reasons)), lost)
+
+
+def _is_lost(row: Mapping[str, Any], key: Key, after: StoredRun) -> bool:
+    """Whether a finding was judged, and should be in a run that asks the same of the same metric."""
+    is_judged = row["verdict"] not in ("not judged", "not covered")
+    return is_judged and key[0] in after.metrics and key[1] in after.about["audits"]
+
+
+def _refuse_other_parts(before: StoredRun, after: StoredRun) -> None:
+    """Refuse runs of which one was made without weights or packages that the other had."""
+    for audit in before.about["audits"].keys() & after.about["audits"].keys():
+        absent = [set(run.about["audits"][audit].get("absent", ())) for run in (before, after)]
+        if absent[0] != absent[1]:
+            places = zip(("first", "second"), absent, strict=True)
+            told = "; ".join(
+                f"the {place} without {', '.join(sorted(names))}" for place, names in places if names
+            )
+            raise SpecError(f"{audit} was not asked alike: {told}; run the audit again where that is there")
 
 
 def _nothing_shared(first: StoredRun, second: StoredRun) -> str:
@@ -138,6 +160,8 @@ def differing_options(before: StoredRun, after: StoredRun, audit: str) -> list[s
     sizes = [str(run.about.get("size", "full")) for run in (before, after)]
     reasons = [f"size {sizes[0]} and {sizes[1]}"] if sizes[0] != sizes[1] else []
     first, second = (run.about["audits"].get(audit, {}).get("options", {}) for run in (before, after))
+    shares = [run.about.get("coverage", COVERED) for run in (before, after)]
+    reasons += [f"coverage {shares[0]} and {shares[1]}"] if shares[0] != shares[1] else []
     return reasons + [
         f"{option} {first.get(option)} and {second.get(option)}"
         for option in dict.fromkeys([*first, *second])
@@ -239,12 +263,15 @@ def _compared(old: Mapping[str, Any], new: Row, key: Key, paired: _Paired | None
 def _directed(change: Change, q_value: float, statistic: Statistic) -> Change:
     """Better or worse by a verdict that turned, or by a significant change away from or to the bad side."""
     change = replace(change, q_value=None if change.p_value is None else q_value)
-    if change.verdicts in (("fail", "pass"), ("pass", "fail")):
-        return replace(change, direction="better" if change.verdicts[1] == "pass" else "worse")
+    before, after = change.verdicts
+    if "not covered" in change.verdicts and before != after:
+        return replace(change, direction="worse" if after == "not covered" else "better")
+    if {before, after} == {"fail", "pass"}:
+        return replace(change, direction="better" if after == "pass" else "worse")
     if change.q_value is None or change.q_value >= ALPHA:
         return change
-    before, after = (beyond_bar(value, value, statistic) for value in (change.before, change.after))
-    direction: Direction = "better" if after < before else "worse" if after > before else "unchanged"
+    first, second = (beyond_bar(value, value, statistic) for value in (change.before, change.after))
+    direction: Direction = "better" if second < first else "worse" if second > first else "unchanged"
     return replace(change, direction=direction)
 
 

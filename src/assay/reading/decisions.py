@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 from assay.audits.effects import REWORDED, same_within, share_estimate
 from assay.core import Estimate, Floats
 from assay.reading.results import StoredRun
+from assay.vocabulary import COVERAGE
 
 Aspect = Literal["meaning", "form"]
 Against = Literal["clean", "reworded", "far"]  # which sound text the damaged one is compared with
@@ -167,7 +168,8 @@ def _decided(run: StoredRun) -> Decisions:
     if not run.scores.height:
         empty = pl.DataFrame(schema=dict.fromkeys(KEYS, pl.String))
         return Decisions(empty, ())
-    pairs = differences(run)
+    keys = ["metric", "audit", "case"]
+    pairs = differences(run).join(_uncovered_cases(run), on=keys, how="anti", maintain_order="left")
     models = [name for name, about in run.about["metrics"].items() if about.get("backbone")]
     tolerance = pl.when(pl.col("metric").is_in(models)).then(same_within(True)).otherwise(same_within(False))
     gain = pl.col("high") - pl.col("low")
@@ -177,6 +179,13 @@ def _decided(run: StoredRun) -> Decisions:
     table = decided.agg(pl.col("right").mean()).pivot("metric", index=list(KEYS), values="right")
     metrics = tuple(metric for metric in run.metrics if metric in table.columns)
     return Decisions(table.select(*KEYS, *metrics), metrics)
+
+
+def _uncovered_cases(run: StoredRun) -> pl.DataFrame:
+    """The cases of slices that a metric did not cover: what it scored there it chose itself."""
+    gaps = run.findings.filter(pl.col("verdict") == "not covered", pl.col("statistic") == COVERAGE)
+    cases = run.cases.select("audit", "slice", "case").unique()
+    return gaps.select("metric", "audit", "slice").join(cases, on=["audit", "slice"])
 
 
 def _texts(cases: pl.DataFrame) -> pl.DataFrame:

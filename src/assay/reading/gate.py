@@ -36,7 +36,7 @@ GATES: dict[Gate, tuple[tuple[Question, ...], Verdict]] = {
     "blind": (("robustness",), "fail"),
     "inconclusive": (QUESTIONS, "inconclusive"),
 }
-_WORDS = {"fail": "failed", "inconclusive": "inconclusive"}
+_WORDS = {"fail": "failed", "inconclusive": "inconclusive", "not covered": "not covered"}
 _PATTERNS = ("metric", "audit", "slice", "statistic", "versus")
 _BOUND_KEYS = (*_PATTERNS, "at-most", "at-least", "by")
 _ALLOW_KEYS = (*_PATTERNS, "because")
@@ -127,6 +127,7 @@ def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
 
 def outcomes(run: StoredRun, asked: Bounds) -> list[Outcome]:
     """Every requirement, met or not; a bound without a finding, or no requirement at all, is an error."""
+    _refuse_incomplete(run)
     rows = _with_specs(run)
     checked: list[Outcome] = []
     for place, bound in enumerate(asked.bounds, 1):
@@ -137,11 +138,21 @@ def outcomes(run: StoredRun, asked: Bounds) -> list[Outcome]:
         checked += [Outcome(row, rule, _beyond(row, bound)) for row in matching]
     for row in filter(is_check, rows):
         if gate := _gate(row, asked.fail_on):
-            accepted = row["verdict"] != GATES[gate][1] or any(_matches(row, each) for each in asked.allowed)
+            accepted = not _breaks(row, gate) or any(_matches(row, pattern) for pattern in asked.allowed)
             checked.append(Outcome(row, f"fail-on {gate}", None if accepted else _problem(row)))
     if not checked:
         raise SpecError(_nothing(run, asked))
     return checked
+
+
+def _refuse_incomplete(run: StoredRun) -> None:
+    """Refuse a run that was made without what its questions need: another machine would find more."""
+    for name, about in run.about["audits"].items():
+        if about.get("absent"):
+            raise SpecError(
+                f"{name} was run without {', '.join(about['absent'])}: another machine would find more; "
+                f"mend that and run the audit again"
+            )
 
 
 def _with_specs(run: StoredRun) -> list[Row]:
@@ -155,12 +166,33 @@ def _with_specs(run: StoredRun) -> list[Row]:
 
 def only_new(checked: Sequence[Outcome], baseline: StoredRun, asked: Bounds) -> list[Outcome]:
     """The outcomes with those failures marked as known that the baseline has too; an accepted one is met."""
-    try:
-        before = {outcome.place for outcome in outcomes(baseline, asked) if outcome.problem is not None}
-    except SpecError:  # a bound without a finding there, or nothing to check: nothing is known
-        before = set()
+    before = {outcome.place for outcome in _earlier(baseline, asked) if outcome.problem is not None}
     known = [outcome.problem is not None and outcome.place in before for outcome in checked]
-    return [replace(each, known=True) if old else each for each, old in zip(checked, known, strict=True)]
+    return [replace(one, known=True) if old else one for one, old in zip(checked, known, strict=True)]
+
+
+def disappeared(
+    checked: Sequence[Outcome], run: StoredRun, baseline: StoredRun, asked: Bounds
+) -> list[Outcome]:
+    """What the baseline was judged by and this run is not, though it puts the same question to the metric."""
+    places = {outcome.place[1:] for outcome in checked}
+    metrics, audits = shown(run).metrics, run.about["audits"]
+    return [
+        replace(outcome, problem="judged in the baseline, and gone here")
+        for outcome in _earlier(baseline, asked)
+        if outcome.place[1:] not in places
+        and outcome.row["metric"] in metrics
+        and outcome.row["audit"] in audits
+        and outcome.row["verdict"] != "not covered"
+    ]
+
+
+def _earlier(baseline: StoredRun, asked: Bounds) -> list[Outcome]:
+    """The outcomes of a baseline; none where it has nothing that a bound or gate looks at."""
+    try:
+        return outcomes(baseline, asked)
+    except SpecError:
+        return []
 
 
 def _gate(row: Row, gates: Sequence[Gate]) -> Gate | None:
@@ -169,12 +201,19 @@ def _gate(row: Row, gates: Sequence[Gate]) -> Gate | None:
     A gate on failures says nothing of findings that are neither pass nor failure.
     """
     watching = [gate for gate in gates if row.info.question in GATES[gate][0]]
-    broken = [gate for gate in watching if row["verdict"] == GATES[gate][1]]
+    broken = [gate for gate in watching if _breaks(row, gate)]
     kept = [gate for gate in watching if row["verdict"] in ("pass", "fail") or GATES[gate][1] != "fail"]
     return next(iter(broken or kept), None)
 
 
+def _breaks(row: Row, gate: Gate) -> bool:
+    """Whether a finding has the verdict that breaks a gate; every gate is broken by what is not covered."""
+    return row["verdict"] in (GATES[gate][1], "not covered")
+
+
 def _problem(row: Row) -> str:
+    if row["verdict"] == "not covered":
+        return f"not covered: {row['sentence']}"
     return f"{_WORDS[row['verdict']]} with {number(row['value'])}{_interval(row)}"
 
 
@@ -222,6 +261,8 @@ def _matches(row: Row, patterns: Mapping[str, Any]) -> bool:
 
 
 def _beyond(row: Row, bound: Mapping[str, Any]) -> str | None:
+    if row["verdict"] == "not covered":
+        return _problem(row)
     low = high = row["value"]
     if bound.get("by") == "interval" and row["ci_low"] is not None:
         low, high = row["ci_low"], row["ci_high"]

@@ -137,7 +137,7 @@ def fairness_of(line: Line) -> str:
     settled = f"{line.fairness.settled} of {line.fairness.total} settled"
     if line.unfair:
         return f"{unfair_to(line)} ({settled})"
-    return f"nobody found ({settled})" if line.fairness.settled else f"unknown ({settled})"
+    return f"unknown ({settled})" if line.fairness.is_unsettled else f"nobody found ({settled})"
 
 
 def _size(row: Row) -> str:

@@ -24,7 +24,7 @@ from assay.vocabulary import QUESTIONS, Verdict
 LISTED = 6
 NAMED = 12  # further failures that are named
 AGREEMENTS = 4  # lines per statistic
-_GRAVEST: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
+_GRAVEST: tuple[Verdict, ...] = ("fail", "not covered", "inconclusive", "pass")
 _LETTER = 6.6  # pixels of a letter in Verdana at size 11, on average
 
 

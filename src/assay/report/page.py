@@ -50,7 +50,7 @@ _SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "
 _NAMES = ("metric", "audit", "slice", "statistic", "versus", "verdict")
 _NUMBERS = ("value", "n", "ci_low", "ci_high", "p_value", "q_value", "settles")
 _DECLARED = ("meaning", "unit", "bad")
-_ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "pass", "not judged")
+_ORDER: tuple[Verdict, ...] = ("fail", "not covered", "inconclusive", "pass", "not judged")
 
 
 @cache

@@ -75,7 +75,7 @@ class Groups:
     @cached_property
     def is_first(self) -> Mask:
         """Which captions are of the first group."""
-        return np.array([case.meta["group"] == self.names[0] for case in self.cases])
+        return np.array([case.meta["group"] == self.names[0] for case in self.cases], dtype=np.bool_)
 
     @cached_property
     def concepts(self) -> list[str]:

@@ -72,7 +72,7 @@ function groupView(audit, title, charts) {
   return el("div", { class: "group" }, el("h3", null, inWords(title) + " ", csv), legend(charts), el("div", { class: `panels${"label" in charts[0].rows[0] ? " wide" : ""}` }, ...charts.map(chartView)));
 }
 
-const MARKS = { fail: "\u00a0✗", pass: "\u00a0✓", inconclusive: "\u00a0?" };  // on the line of their number
+const MARKS = { fail: "\u00a0✗", pass: "\u00a0✓", inconclusive: "\u00a0?", "not covered": "\u00a0–" };  // on the line of their number
 function cellView(i, column, starred) {
   if (i === null) return el("td", { class: "none", text: "·" });
   const verdict = named("verdict", i), p = starred ? f.p_value[i] ?? 1 : 1;

@@ -1,0 +1,71 @@
+"""Metrics that try to pass a gate without being good: a character F-score with one trick each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from assay.core import Metric
+
+
+def overlap(hypothesis: str, reference: str) -> float:
+    """The F-score of character trigrams."""
+    first, second = (
+        Counter(text[place : place + 3] for place in range(len(text) - 2)) for text in (hypothesis, reference)
+    )
+    return 2 * (first & second).total() / max(1, first.total() + second.total())
+
+
+@dataclass(frozen=True)
+class Honest(Metric):
+    """Trigrams in common, and no trick."""
+
+    name = "honest"
+    citation = "none"
+
+    def score(self, samples):
+        return [self.scored(sample) for sample in samples]
+
+    def scored(self, sample):
+        return overlap(sample.hypothesis, sample.references[0])
+
+
+@dataclass(frozen=True)
+class Silent(Honest):
+    """Silent where it would be wrong: on texts with a full stop in the middle, which repetition makes."""
+
+    name = "silent"
+
+    def scored(self, sample):
+        return None if ". " in sample.hypothesis else super().scored(sample)
+
+
+@dataclass(frozen=True)
+class Mute(Honest):
+    """Says hardly anything at all."""
+
+    name = "mute"
+
+    def scored(self, sample):
+        return super().scored(sample) if len(sample.hypothesis) % 7 == 0 else None
+
+
+@dataclass(frozen=True)
+class Wordless(Honest):
+    """Never says anything."""
+
+    name = "wordless"
+
+    def scored(self, sample):
+        return None
+
+
+@dataclass(frozen=True)
+class Choosy(Honest):
+    """Silent on a few of the damaged texts of every kind, too few of each to be seen alone."""
+
+    name = "choosy"
+
+    def scored(self, sample):
+        damaged = sample.hypothesis.strip()[-1:] not in ".?!"
+        return None if damaged and len(sample.hypothesis) % 4 == 0 else super().scored(sample)
