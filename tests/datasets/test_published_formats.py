@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import runpy
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from assay.datasets.published.formats import AUDITS, form_rows, formats
+from assay.datasets.published import corpora, pairs, ratings
+from assay.datasets.published.formats import AUDITS, Format, form_rows, formats
 from assay.names.registry import names
 
 ROOT = Path(__file__).parents[2]
 # Read where pairs are read, because they are two files or two lines per pair.
 ELSEWHERE = {"winobias", "metric-fairness"}
+READERS = {
+    "ratings": ratings.READERS,
+    "preferences": ratings.READERS,
+    "pairs": pairs.READERS,
+    "records": corpora.READERS,
+}
 
 
 def test_every_form_has_a_reader_or_says_how_its_columns_are_read() -> None:
     for form in formats():
-        assert bool(form.reader) + bool(form.fields) + (form.name in ELSEWHERE) == 1, form.name
-        if form.reader:
-            module, function = form.reader.split(":")
-            assert callable(getattr(import_module(f"assay.datasets.published.{module}"), function))
+        ways = [form.fields is not None, form.name in READERS[form.gives], form.name in ELSEWHERE]
+        assert sum(ways) == 1, form.name
     assert len({form.name for form in formats()}) == len(formats())
+
+
+def test_a_misspelt_key_is_an_error() -> None:
+    entry = {"name": "x", "title": "x", "gives": "ratings", "layout": "table", "columns": ["a"]}
+    entry |= {"published": "x", "licence": "x"}
+    assert Format.of({**entry, "fields": {"system": "a"}}).fields is not None
+    with pytest.raises(TypeError, match="sytem"):
+        Format.of({**entry, "fields": {"sytem": "a"}})
+    with pytest.raises(TypeError, match="layuot"):
+        Format.of({**entry, "layuot": "table"})
 
 
 def test_no_two_forms_are_told_apart_by_nothing() -> None:

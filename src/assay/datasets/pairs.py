@@ -14,7 +14,7 @@ from assay.core import Image
 from assay.datasets.files import SUFFIXES
 from assay.datasets.published.formats import naming_nearest, recognise
 from assay.datasets.published.opened import Opened
-from assay.datasets.published.pairs import is_winobias, read_winobias
+from assay.datasets.published.pairs import READERS, is_winobias, read_winobias
 from assay.datasets.rows import Row, with_aliases
 from assay.datasets.templates import Construction
 from assay.errors import DataError
@@ -82,8 +82,8 @@ def _files_of(path: Path) -> list[Path]:
 def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
     opened = Opened(path)
     form = recognise(opened, "pairs")
-    if form is not None and form.reader:
-        published, notes = form.read(opened)
+    if form is not None and form.name in READERS:
+        published, notes = READERS[form.name](opened)
         return _pairs(published), notes
     if form is not None and form.name == "metric-fairness":
         return _from_candidates(path, opened.records), []

@@ -41,6 +41,10 @@ class Row:
     columns: Collection[str] = field(default=(), repr=False)  # of the whole table, where cells may be absent
     problem: RowError | None = None  # why there are no values: the row itself cannot be read
 
+    def with_values(self, more: Mapping[str, Any]) -> Row:
+        """The row with more values, or other ones."""
+        return replace(self, values={**self.values, **more})
+
     def fail(self, problem: str) -> RowError:
         """Return an error that names file and line."""
         return RowError(self.file, self.unit, self.line, problem)

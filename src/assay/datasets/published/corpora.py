@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,24 +20,6 @@ from assay.errors import DataError
 from assay.vocabulary import Task
 
 _LONGEST = 256  # tokens of a paragraph of WikiText (blind app. B.2)
-
-
-def read_records(path: Path, *, task: Task | None = None, left_out: LeftOut | None = None) -> list[Record]:
-    """The records of a file or folder, in assay's own columns or a published form.
-
-    Rows of a user's file that cannot be used are counted in `left_out`.
-    """
-    opened = Opened(path)
-    form = recognise(opened, "records")
-    if form is not None:
-        listed = list(form.read(opened))
-        if not listed:
-            raise DataError(f"{path}: {form.name}, but no text to perturb is in it")
-        return own.among_themselves([replace(record, task=task or record.task) for record in listed])
-    if opened.layout == "folder":
-        raise malformed(opened, "records")
-    with naming_nearest(opened, "records"):
-        return own.read_records(path, task=task, left_out=left_out)
 
 
 def _record(name: str, task: Task, texts: Sequence[str], source: str | None = None) -> Record:
@@ -149,3 +131,32 @@ def _xml(path: Path) -> ElementTree.Element:
 
 def _words(element: ElementTree.Element) -> str:
     return " ".join("".join(element.itertext()).split())
+
+
+READERS: Mapping[str, Callable[[Opened], Iterable[Record]]] = {
+    "dailydialog++": read_dailydialog,
+    "webnlg": read_webnlg,
+    "webnlg-xml": read_webnlg_xml,
+    "squad": read_squad,
+    "newstest-xml": read_newstest,
+    "newstest-folder": read_newstest_folder,
+    "wikitext": read_wikitext,
+}
+
+
+def read_records(path: Path, *, task: Task | None = None, left_out: LeftOut | None = None) -> list[Record]:
+    """The records of a file or folder, in assay's own columns or a published form.
+
+    Rows of a user's file that cannot be used are counted in `left_out`.
+    """
+    opened = Opened(path)
+    form = recognise(opened, "records")
+    if form is not None:
+        listed = list(READERS[form.name](opened))
+        if not listed:
+            raise DataError(f"{path}: {form.name}, but no text to perturb is in it")
+        return own.among_themselves([replace(record, task=task or record.task) for record in listed])
+    if opened.layout == "folder":
+        raise malformed(opened, "records")
+    with naming_nearest(opened, "records"):
+        return own.read_records(path, task=task, left_out=left_out)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -19,11 +18,56 @@ from assay.errors import DataError
 from assay.files import with_tuples
 
 Gives = Literal["ratings", "preferences", "pairs", "records"]
-Fields = Mapping[str, Any]  # how the columns of a form are read, as formats.toml explains
 _TABLE = tomllib.loads(files(__package__).joinpath("formats.toml").read_text("utf-8"))
 AUDITS: Mapping[Gives, list[str]] = _TABLE["audits"]
 _FAR = 0.5  # the share of a form's columns beyond which it is not worth naming
 _OWN = {"hypothesis", "gold", "stereotype"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """How the columns of a form are read; formats.toml explains each."""
+
+    hypothesis: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    doc: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
+    system: str = ""
+    image: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+    each: tuple[str, ...] = ()
+    human: Mapping[str, str] = field(default_factory=dict)
+    judged: Mapping[str, str] = field(default_factory=dict)
+    criteria: str = ""
+    numbers: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
+    cut: Mapping[str, str] = field(default_factory=dict)
+    blank: str = ""
+    lists: bool = False
+    gather: bool = False
+    people: str = ""
+    reference: str | None = None
+    texts: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    outcome: str = ""
+    outcomes: Mapping[str, float] = field(default_factory=dict)
+    sign: int = 0
+    turns: Literal["", "last", "joined"] = ""
+
+    @property
+    def paths(self) -> list[str]:
+        """Every path into a record that is named, once."""
+        lists = (*self.hypothesis, *self.references, *self.source, *self.doc, *self.id)
+        mappings = (*self.human.values(), *self.judged.values(), *self.meta.values())
+        return list(dict.fromkeys(filter(None, (*lists, *mappings, self.system, self.image))))
+
+    def kept(self, name: str, text: str) -> str:
+        """The part of a text that counts: the first group of its pattern, where `cut` has one."""
+        if name not in self.cut:
+            return text
+        match = re.search(self.cut[name], text)
+        return match[1] if match else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +83,13 @@ class Format:
     licence: str
     also: tuple[str, ...] = ()
     under: str = ""  # the key of a JSON document that holds the entries
-    reader: str = ""  # module:function of this folder
-    fields: Fields = field(default_factory=dict)
+    fields: Fields | None = None  # how its columns are read; None where a function of its own reads it
 
-    def read(self, opened: Opened) -> Any:
-        module, _, function = self.reader.partition(":")
-        return getattr(import_module(f"{__package__}.{module}"), function)(opened)
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Format:
+        """The form that an entry of formats.toml describes."""
+        columns = Fields(**with_tuples(entry["fields"])) if "fields" in entry else None
+        return cls(**{**with_tuples(entry), "fields": columns})
 
     def lacks(self, opened: Opened) -> list[str]:
         is_other = self.layout != opened.layout
@@ -54,7 +99,7 @@ class Format:
 @cache
 def formats() -> tuple[Format, ...]:
     """Every form, in the order of the table."""
-    return tuple(Format(**with_tuples(entry)) for entry in _TABLE["format"])
+    return tuple(map(Format.of, _TABLE["format"]))
 
 
 def matching(opened: Opened, *gives: Gives) -> list[Format]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -22,32 +21,32 @@ from assay.datasets.published.opened import Opened
 from assay.datasets.published.translation import with_people
 from assay.datasets.ratings import RIVALS, Rated, by_criterion
 from assay.datasets.rows import Row
+from assay.errors import RowError
 
 
 def read_mapped(opened: Opened, fields: Fields) -> Iterator[Rated]:
     """The texts of a form; with `people`, the texts of people are the references of the others."""
-    rows = (_flat(row, fields) for row in _members(opened, fields))
-    items: Iterable[Rated] = [_rated(opened, row, fields, number) for number, row in enumerate(rows)]
-    if "gather" in fields:
+    rows = enumerate(_members(opened, fields))
+    items: Iterable[Rated] = [_rated(opened, _flat(row, fields), fields, number) for number, row in rows]
+    if fields.gather:
         items = _gathered(items)
-    if "people" in fields:
-        items = with_people(opened, items, fields["people"], fields.get("reference"))
+    if fields.people:
+        items = with_people(opened, items, fields.people, fields.reference)
     yield from items
 
 
 def _members(opened: Opened, fields: Fields) -> Iterator[Row]:
     """The records; with `each`, one row per member of these columns, which are lists or objects alike."""
     for name, record in zip(opened.names, opened.records, strict=True):
-        row = replace(record, values={**record.values, "@name": name, "@line": str(record.line)})
-        columns = fields.get("each", ())
-        if not columns:
+        row = record.with_values({"@name": name, "@line": str(record.line)})
+        if not fields.each:
             yield row
             continue
-        by_key = {column: _by_key(record, column) for column in columns}
-        for key, first in by_key[columns[0]].items():
+        by_key = {column: _by_key(record, column) for column in fields.each}
+        for key, first in by_key[fields.each[0]].items():
             if first is not None:  # a Parquet file has every system of the release in every row
-                members = {column: by_key[column].get(key) for column in columns}
-                yield replace(row, values={**row.values, **members, "@key": key})
+                members = {column: by_key[column].get(key) for column in fields.each}
+                yield row.with_values({**members, "@key": key})
 
 
 def _by_key(record: Row, column: str) -> Mapping[str, Any]:
@@ -58,78 +57,76 @@ def _by_key(record: Row, column: str) -> Mapping[str, Any]:
 
 def _flat(row: Row, fields: Fields) -> Row:
     """The row with a value for each path that the form names."""
-    paths = dict.fromkeys(path for name, given in fields.items() for path in _paths(name, given))
-    found = {path: _at(row.values, path) for path in paths}
+    found = {path: _at(row.values, path) for path in fields.paths}
     return replace(row, values={path: value for path, value in found.items() if value is not None})
-
-
-def _paths(name: str, given: Any) -> Iterable[str]:
-    if name in ("human", "judged", "meta"):
-        return given.values()  # type: ignore[no-any-return]
-    named = ("hypothesis", "references", "source", "system", "doc", "image", "id")
-    return _listed(given) if name in named else ()
 
 
 def _at(value: Any, path: str) -> Any:
     """What a path leads to; in a list of objects, the list of what it leads to in each."""
-    if isinstance(value, Mapping) and path in value:
-        return value[path]
-    name, _, rest = path.partition(".")
     if isinstance(value, list):
         return [_at(member, path) for member in value]
-    inner = value.get(name) if isinstance(value, Mapping) and rest else None
-    return None if inner is None else _at(inner, rest)
+    if not isinstance(value, Mapping):
+        return None
+    name, _, rest = path.partition(".")
+    if path in value or not rest:
+        return value.get(path)
+    return _at(value.get(name), rest)
 
 
 def _rated(opened: Opened, row: Row, fields: Fields, number: int) -> Rated:
-    references = _first(row, fields.get("references", ()))
-    if "lists" in fields and isinstance(row.values.get(references), str):
+    references = _first(row, fields.references)
+    if fields.lists and isinstance(row.values.get(references), str):
         raise row.fail(f"column {references!r} must be a list of texts")
-    image = row.values.get(fields.get("image", ""))
-    attached = opened.image(image and str(image)) or opened.image(image and f"{image}.jpg")
-    system = row.values.get(fields.get("system", ""))
-    labels = {name: str(row.values[path]) for name, path in fields.get("meta", {}).items() if row.has(path)}
-    texts = {"hypothesis": row.text(_first(row, fields["hypothesis"])), "system": str(system or "")} | labels
-    for name, pattern in fields.get("cut", {}).items():
-        match = re.search(pattern, texts.pop(name, ""))
-        texts |= {name: match[1]} if match else {}
-    sample = Sample(texts.pop("hypothesis"), row.texts(references), _source(row, fields), attached)
-    named, doc = _joined(row, fields, "id"), _joined(row, fields, "doc")
-    named, system = named or f"{opened.path.stem}-{number}", texts.pop("system", None) or None
-    return Rated(named, sample, system, doc, by_criterion(row, named_ratings(row, fields)), texts)
+    text = fields.kept("hypothesis", row.text(_first(row, fields.hypothesis)))
+    image = opened.image(row.values.get(fields.image))
+    sample = Sample(text, row.texts(references), _source(row, fields), image)
+    named = _joined(row, fields.id) or f"{opened.path.stem}-{number}"
+    system = fields.kept("system", str(row.values.get(fields.system) or "")) or None
+    labels = {name: str(row.values[path]) for name, path in fields.meta.items() if row.has(path)}
+    meta = {name: kept for name, label in labels.items() if (kept := fields.kept(name, label))}
+    human = by_criterion(row, _ratings(row, fields))
+    return Rated(named, sample, system, _joined(row, fields.doc), human, meta)
 
 
-def _first(row: Row, paths: Any) -> str:
-    """The first of these paths that has a value."""
-    listed = _listed(paths)
-    return next((path for path in listed if row.has(path)), listed[-1] if listed else "")
+def _first(row: Row, paths: tuple[str, ...]) -> str:
+    """The first of these paths that has a value, else the last of them."""
+    return next((path for path in paths if row.has(path)), paths[-1] if paths else "")
 
 
-def _joined(row: Row, fields: Fields, name: str) -> str | None:
-    return "/".join(str(row.values.get(path, row.line)) for path in _listed(fields.get(name, ()))) or None
+def _joined(row: Row, paths: tuple[str, ...]) -> str | None:
+    values = [row.values.get(path) for path in paths]
+    return "/".join(str(row.line if value is None else value) for value in values) or None
 
 
 def _source(row: Row, fields: Fields) -> str | None:
     """What the text answers or translates: one column, or several on lines of their own."""
-    given = fields.get("source", ())
-    if isinstance(given, str):
-        return str(row.values[given]) if row.has(given) else None
-    parts = [row.text(path).strip() for path in given if row.has(path)]
-    return "\n".join(part for part in parts if not re.fullmatch(fields.get("blank", ""), part)) or None
+    texts = [row.text(path) for path in fields.source if row.has(path)]
+    if len(fields.source) > 1:
+        stripped = [text.strip() for text in texts]
+        texts = [text for text in stripped if not re.fullmatch(fields.blank, text)]
+    return "\n".join(texts) or None
 
 
-def named_ratings(row: Row, fields: Fields) -> dict[str, Any]:
+def _ratings(row: Row, fields: Fields) -> dict[str, Any]:
     """The ratings of each criterion: a column, or a name in an object (or in each object of a list)."""
-    given = {name: _worded(row, path, fields) for name, path in fields.get("human", {}).items()}
-    for prefix, path in fields.get("judged", {}).items():
-        objects = [row.inner(member, path).values for member in _listed(row.values.get(path, []))]
-        for criterion in dict.fromkeys(name for judged in objects for name in judged):
-            if re.search(fields.get("criteria", ""), criterion):
-                numbers = [number for judged in objects for number in _listed(judged.get(criterion))]
-                if "numbers" in fields:  # words among them ("N/A - Invalid") do not count
-                    numbers = [number for number in numbers if type(number) in (int, float)]
-                given[prefix + criterion.strip()] = numbers
-    return given
+    named = {name: _worded(row, path, fields) for name, path in fields.human.items()}
+    for prefix, path in fields.judged.items():
+        judged = judged_ratings(row, path, only_numbers=fields.numbers)
+        named |= {prefix + name: value for name, value in judged.items() if re.search(fields.criteria, name)}
+    return named
+
+
+def judged_ratings(row: Row, path: str, *, only_numbers: bool) -> dict[str, list[Any]]:
+    """The ratings by criterion in an object, or together those in each object of a list.
+
+    With `only_numbers`, words among them ("N/A - Invalid") do not count.
+    """
+    named: dict[str, list[Any]] = {}
+    for member in _listed(row.values.get(path, [])):
+        for criterion, value in row.inner(member, path).values.items():
+            numbers = [one for one in _listed(value) if not only_numbers or type(one) in (int, float)]
+            named.setdefault(criterion.strip(), []).extend(numbers)
+    return named
 
 
 def _listed(value: Any) -> list[Any]:
@@ -138,12 +135,12 @@ def _listed(value: Any) -> list[Any]:
 
 def _worded(row: Row, path: str, fields: Fields) -> Any:
     """A rating, or the number that a word stands for; an empty cell is no rating."""
-    value, values = row.values.get(path), fields.get("values")
-    if values is None or value in (None, ""):
+    value = row.values.get(path)
+    if not fields.values or value in (None, ""):
         return value
-    if str(value) not in values:
-        raise row.fail(f"column {path!r} must be one of {', '.join(values)}, not {value!r}")
-    return values[str(value)]
+    if str(value) not in fields.values:
+        raise row.fail(f"column {path!r} must be one of {', '.join(fields.values)}, not {value!r}")
+    return fields.values[str(value)]
 
 
 def _gathered(items: Iterable[Rated]) -> list[Rated]:
@@ -159,34 +156,45 @@ def _gathered(items: Iterable[Rated]) -> list[Rated]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two texts and the outcome for the first by criterion; without `systems`, only the texts compete."""
+    """Two texts and the outcome for the first by criterion; systems without names are not compared."""
 
     doc: str
     texts: tuple[str, str]
     shares: Mapping[str, float]
-    systems: tuple[str, ...] | None = None  # two, where they are named
+    systems: tuple[str | None, ...] = (None, None)
     source: str | None = None
     references: tuple[str, ...] = ()
     image: Image | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Played:
+    """One text's outcomes by criterion, and the systems that it was compared with."""
+
+    compared: Compared
+    won: dict[str, list[float]] = field(default_factory=dict)
+    rivals: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, criterion: str, share: float, rival: str | None) -> None:
+        self.won.setdefault(criterion, []).append(share)
+        self.rivals.setdefault(criterion, []).append(rival or "")
+
+
 def outcomes(opened: Opened, comparisons: Iterable[Compared]) -> Iterator[Rated]:
     """Every text that was compared, once, with all its outcomes."""
-    # (doc, system, text) to a comparison it was in and, by criterion, its outcomes with the rivals' names.
-    met: dict[tuple[str, str | None, str], tuple[Compared, dict[str, list[tuple[float, str]]]]] = {}
+    played: dict[tuple[str, str | None, str], _Played] = {}
     for compared in comparisons:
-        systems = compared.systems or (None, None)
-        for place, rival in ((0, 1), (1, 0)):
-            key = (compared.doc, systems[place], compared.texts[place])
-            shares = met.setdefault(key, (compared, {}))[1]
-            for criterion, share in compared.shares.items():
-                won = share if place == 0 else 1.0 - share
-                shares.setdefault(criterion, []).append((won, systems[rival] or ""))
-    for number, ((doc, system, text), (compared, played)) in enumerate(met.items()):
-        human = {criterion: tuple(won for won, _ in games) for criterion, games in played.items()}
-        rivals = {criterion: [rival for _, rival in games] for criterion, games in played.items()}
-        meta = {**compared.meta} | ({} if system is None else {RIVALS: rivals})
+        (first, second), (text, other) = compared.systems, compared.texts
+        own = played.setdefault((compared.doc, first, text), _Played(compared))
+        theirs = played.setdefault((compared.doc, second, other), _Played(compared))
+        for criterion, share in compared.shares.items():
+            own.add(criterion, share, second)
+            theirs.add(criterion, 1.0 - share, first)
+    for number, ((doc, system, text), games) in enumerate(played.items()):
+        compared = games.compared
+        meta = dict(compared.meta) if system is None else {**compared.meta, RIVALS: games.rivals}
+        human = {criterion: tuple(won) for criterion, won in games.won.items()}
         sample = Sample(text, compared.references, compared.source, compared.image)
         yield Rated(f"{opened.path.stem}-{number}", sample, system, doc, human, meta)
 
@@ -198,11 +206,10 @@ def read_preferences(opened: Opened, fields: Fields) -> Iterator[Rated]:
 
 def _comparisons(row: Row, fields: Fields) -> Iterator[Compared]:
     """The texts of a row against each other: lists of right and wrong answers give every pair of them."""
-    texts = [_texts(row, column, fields) for column in fields["texts"]]
-    named = [row.values.get(column) for column in fields.get("doc", ("",))]
-    doc = "/".join(str(row.line if name is None else name) for name in named)
-    systems = tuple(row.text(column) for column in fields["systems"]) if "systems" in fields else None
-    meta = {name: row.values[c] for name, c in fields.get("meta", {}).items() if row.has(c)}
+    texts = [_texts(row, column, fields) for column in fields.texts]
+    doc = _joined(row, fields.doc) or str(row.line)
+    systems = tuple(row.text(column) for column in fields.systems) or (None, None)
+    meta = {name: row.values[path] for name, path in fields.meta.items() if row.has(path)}
     shares, source, references = _shares(row, fields), _asked(row, fields), row.texts("references")
     for first, second in product(*texts):
         yield Compared(doc, (first, second), shares, systems, source, references, meta=meta)
@@ -210,63 +217,69 @@ def _comparisons(row: Row, fields: Fields) -> Iterator[Compared]:
 
 def _asked(row: Row, fields: Fields) -> str | None:
     """What the texts answer: a text, turns with their roles, or the turns before the last."""
-    column = fields["source"]
-    if column in fields["texts"]:
-        return "\n".join(_turns(row, column)[:-1])
-    return "\n".join(_turns(row, column, roles=True)) if row.has(column) else None
+    (column,) = fields.source
+    if column in fields.texts:
+        return "\n".join(text for _, text in _turns(row, column)[:-1])
+    if not row.has(column):
+        return None
+    return "\n".join(f"{role}: {text}" if role else text for role, text in _turns(row, column))
 
 
 def _texts(row: Row, column: str, fields: Fields) -> list[str]:
     """The answers in a cell: one, a list of them, the last of a conversation, or one in several turns."""
-    if fields.get("turns") == "last":
-        turns = _turns(row, column)
+    if fields.turns:
+        turns = [text for _, text in _turns(row, column)]
+        if fields.turns == "joined":
+            return ["\n".join(turns)]
         if len(turns) < 2:
             raise row.fail(f"column {column!r} must hold a question and an answer")
         return turns[-1:]
-    if fields.get("turns") == "joined":
-        return ["\n".join(_turns(row, column))]
     texts = row.texts(column)
     if not texts:
         raise row.fail(f"column {column!r} must hold an answer, or a list of answers")
     return list(texts)
 
 
-def _turns(row: Row, column: str, *, roles: bool = False) -> list[str]:
-    """The turns of a cell: a text, a list of texts (a null turn is empty), or of objects with `content`."""
+def _turns(row: Row, column: str) -> list[tuple[str, str]]:
+    """The roles and texts of a cell: texts without roles (a null turn is empty), or objects."""
     turns = _listed(row.values.get(column))
     if turns and all(isinstance(turn, Mapping) for turn in turns):
-        named = [(turn.maybe("role") or "-", turn.text("content")) for turn in row.members(column)]
-        return [f"{role}: {text}" if roles else text for role, text in named]
+        return [(turn.maybe("role") or "-", turn.text("content")) for turn in row.members(column)]
     if not all(turn is None or isinstance(turn, str) for turn in turns):
         raise row.fail(f"column {column!r} must hold texts")
-    return [turn or "" for turn in turns]
+    return [("", turn or "") for turn in turns]
 
 
 def _shares(row: Row, fields: Fields) -> dict[str, float]:
     """The outcome for the first text by criterion; one without a value is absent."""
-    if "outcome" not in fields:  # the first one is right
+    if fields.outcomes:  # one column per outcome
+        happened = [(row.number(column) or 0.0, share) for column, share in fields.outcomes.items()]
+        return {"overall": sum(number * share for number, share in happened)}
+    if not fields.outcome:  # the first one is right
         return {"overall": 1.0}
-    if isinstance(fields["outcome"], Mapping):  # one column per outcome
-        return {"overall": sum(s * (row.number(column) or 0.0) for column, s in fields["outcome"].items())}
-    given = row.values.get(fields["outcome"])
+    given = row.values.get(fields.outcome)
     named = given if isinstance(given, Mapping) else {str(row.values.get("criterion") or "overall"): given}
     return {name: _share(row, value, fields) for name, value in named.items() if value not in (None, "")}
 
 
 def _share(row: Row, value: object, fields: Fields) -> float:
     """1 where the first text wins, 0 where the second does: by a word, or by the sign of a number."""
-    words: Mapping[str, float] = fields.get("values", {})
-    shares = {_plain(word): share for word, share in words.items()}
+    shares: dict[str, float] = {_plain(word): share for word, share in fields.values.items()}
     if _plain(value) in shares:
         return shares[_plain(value)]
-    sign = fields.get("sign", 0)  # of a number that prefers the first
-    with suppress(ValueError):
-        number: float = sign * float(str(value))
-        if sign:
-            return 0.5 + 0.5 * ((number > 0) - (number < 0))
-    choices = [word for word in words if " " not in word] + ["a number"] * bool(sign)
-    listed = ", ".join(choices[:-1]) + " or " + choices[-1] if len(choices) > 1 else choices[0]
-    raise row.fail(f"column {fields['outcome']!r} must be {listed}, not {value!r}")
+    if not fields.sign:
+        raise _no_outcome(row, value, fields)
+    try:
+        number: float = fields.sign * float(str(value))
+    except ValueError as error:
+        raise _no_outcome(row, value, fields) from error
+    return 0.5 + 0.5 * ((number > 0) - (number < 0))
+
+
+def _no_outcome(row: Row, value: object, fields: Fields) -> RowError:
+    choices = [word for word in fields.values if " " not in word] + ["a number"] * bool(fields.sign)
+    listed = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
+    return row.fail(f"column {fields.outcome!r} must be {listed}, not {value!r}")
 
 
 def _plain(value: object) -> str:

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,11 +85,13 @@ class Opened:
             raise DataError(f"cannot read {self.path}: {error}; is it a whole Matlab file?") from error
         return variables
 
-    def image(self, name: str | None) -> Image | None:
-        """The image of that name below the data folder, or None where it is not there."""
+    def image(self, name: object) -> Image | None:
+        """The image of that name (or NAME.jpg) below the data folder, or None where it is not there."""
+        if not name:
+            return None
         root = self.path if self.path.is_dir() else self.path.parent
-        for folder in IMAGE_FOLDERS if name else ():
-            path = below(root, folder, str(name))
+        for file, folder in product((str(name), f"{name}.jpg"), IMAGE_FOLDERS):
+            path = below(root, folder, file)
             if path is not None and path.is_file():
                 return Image(str(path), file_digest(path))
         return None

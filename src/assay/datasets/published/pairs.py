@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import pairwise, zip_longest
@@ -396,3 +396,12 @@ def read_winomt(opened: Opened) -> Read:
             rows.append(gender_pair(f"gender-{number}", sentences, f"the {occupation}", files, number))
     note = "a sentence of either gender and the stereotype are known"
     return rows, [f"{opened.path.name}: {note} for {len(rows)} of {len(both)}"]
+
+
+READERS: Mapping[str, Callable[[Opened], Read]] = {
+    "winomt": read_winomt,
+    "crows-pairs": read_crows,
+    "stereoset": read_stereoset,
+    "bbq": read_bbq,
+    "holisticbias": read_holisticbias,
+}

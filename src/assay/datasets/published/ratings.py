@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from assay.core import Sample
 from assay.datasets.files import read_json, read_text
-from assay.datasets.published import translation
+from assay.datasets.published import captions, translation
 from assay.datasets.published.formats import malformed, naming_nearest, recognise
-from assay.datasets.published.mapped import named_ratings, read_mapped, read_preferences
+from assay.datasets.published.mapped import judged_ratings, read_mapped, read_preferences
 from assay.datasets.published.opened import PICKLES, Opened
 from assay.datasets.ratings import Rated, by_criterion, ratings, read_samples, unique
 from assay.datasets.rows import Row, below, entries
@@ -28,8 +28,9 @@ def read_annotated(opened: Opened) -> Iterator[Rated]:
         # FED writes the speaker before the response.
         turn = response.removeprefix("System:").strip() if response else context
         entry.object("annotations")  # raises where there is none
-        judged = {"" if response else "dialogue:": "annotations"}
-        human = by_criterion(entry, named_ratings(entry, {"judged": judged, "numbers": True}))
+        judged = judged_ratings(entry, "annotations", only_numbers=True)
+        prefix = "" if response else "dialogue:"
+        human = by_criterion(entry, {prefix + name: value for name, value in judged.items()})
         references = tuple(text for text in entry.texts("reference") if text.strip() not in ("", "NO REF"))
         system = entry.maybe("system") or entry.maybe("model")
         name = f"{entry.file.stem}-{entry.line}"
@@ -108,6 +109,20 @@ def _lex(entry: Row) -> str:
     return entry.text("lex") if inner is None else entry.inner(inner, "lexicalisations").text("lex")
 
 
+READERS: Mapping[str, Callable[[Opened], Iterable[Rated]]] = {  # of forms that no table of columns describes
+    "wmt-folder": translation.read_folder,
+    "wmt-mqm": translation.read_mqm,
+    "fed": read_annotated,
+    "dstc-turn": read_annotated,
+    "dstc-dialogue": read_annotated,
+    "webnlg-ratings": read_webnlg,
+    "flickr8k-expert": captions.read_flickr8k,
+    "flickr8k-cf": captions.read_flickr8k,
+    "composite": captions.read_composite,
+    "pascal-50s": captions.read_pascal50s,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Which of the rated texts to take, and which human translation to compare with; by default all."""
@@ -122,14 +137,23 @@ def read_ratings(path: Path, *, skip_missing: bool = False, choice: Choice | Non
     """Read rated texts from a file or folder, in assay's own columns or a published form."""
     choice = choice or Choice()
     rated = _read(path, skip_missing, choice.reference)
-    for name, wanted in (("language_pair", choice.language_pairs), ("domain", choice.domains)):
-        known = sorted({str(item.meta[name]) for item in rated if name in item.meta})
-        for value in wanted:
-            if value not in known:
-                listed = f"; there are {', '.join(known)}" if known else f"; it names no {name}"
-                raise DataError(f"{path}: no {name.replace('_', ' ')} {value!r}{listed}")
-        rated = [item for item in rated if not wanted or item.meta.get(name) in wanted]
-    return [item for item in rated if choice.human_systems or not item.meta.get("human_system")]
+    rated = _among(rated, "language_pair", choice.language_pairs, path)
+    rated = _among(rated, "domain", choice.domains, path)
+    if choice.human_systems:
+        return rated
+    return [item for item in rated if not item.meta.get("human_system")]
+
+
+def _among(rated: list[Rated], name: str, wanted: Sequence[str], path: Path) -> list[Rated]:
+    """The texts whose `meta` has one of these values; all of them where none is wanted."""
+    if not wanted:
+        return rated
+    known = sorted({str(item.meta[name]) for item in rated if name in item.meta})
+    absent = [value for value in wanted if value not in known]
+    if absent:
+        listed = f"there are {', '.join(known)}" if known else f"it names no {name}"
+        raise DataError(f"{path}: no {name.replace('_', ' ')} {absent[0]!r}; {listed}")
+    return [item for item in rated if item.meta.get(name) in wanted]
 
 
 def _read(path: Path, skip_missing: bool, reference: str | None) -> list[Rated]:
@@ -139,11 +163,11 @@ def _read(path: Path, skip_missing: bool, reference: str | None) -> list[Rated]:
     if path.name.endswith(RATINGS):
         return unique(read_webnlg(opened), path)
     form = recognise(opened, "ratings", "preferences")
-    if form is not None and form.reader:
-        return unique(form.read(opened), path)
-    if form is not None:
+    if form is not None and form.fields is not None:
         reader = read_preferences if form.gives == "preferences" else read_mapped
         return unique(reader(opened, form.fields), path)
+    if form is not None:
+        return unique(READERS[form.name](opened), path)
     if opened.layout != "table" or path.suffix in PICKLES or not opened.columns:
         raise malformed(opened, "ratings", "preferences")
     with naming_nearest(opened, "ratings", "preferences"):
