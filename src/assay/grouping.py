@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -28,3 +29,12 @@ def rows_by_label(labels: Sequence[Key]) -> dict[Key, list[int]]:
     {'a': [0, 2], 'b': [1]}
     """
     return grouped(range(len(labels)), lambda row: labels[row])
+
+
+def repeated(values: Iterable[Key]) -> list[Key]:
+    """Each value that is there more than once, in the order of their first places.
+
+    >>> repeated("abracad")
+    ['a']
+    """
+    return [value for value, count in Counter(values).items() if count > 1]

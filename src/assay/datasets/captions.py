@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from assay.core import Image
-from assay.datasets.rows import Row, below, read_rows, with_aliases
+from assay.datasets.rows import Row, below, read_rows, with_aliases, with_their_images
 from assay.errors import DataError
 from assay.files import toml_file
 from assay.models.vision import images_at, unreadable
@@ -32,6 +33,11 @@ class Caption:
     count: int = 1
     image: Image | None = None
     frame: str = ""  # which of several wordings
+
+    @property
+    def place(self) -> str:
+        """Category, concept and group, as folders of images are called."""
+        return f"{self.category}/{self.concept}/{self.group}"
 
     @property
     def neutral_references(self) -> tuple[str, ...]:
@@ -58,36 +64,34 @@ def embedded_captions(*, frames: bool = False) -> list[Caption]:
     table = toml_file("caption_concepts", "concepts")
     captions = []
     for category, pattern in table["patterns"].items():
-        wordings = [{"man": "man", **pattern}, *(pattern["frames"] if frames else ())]
+        first = {"man": "man", **pattern}
         entries = [entry for entry in table[category] if "same_as" not in entry]
-        cells = product(entries, ("man", "woman"), enumerate(wordings, start=1))
-        for entry, group, (number, wording) in cells:
-            words = [wording["man"], table["words"][wording["man"]][0]]
-            right, wrong = words if group == "man" else reversed(words)
-            word, phrase = entry["word"], entry["phrase"]
-            good, bad = (wording["candidate"].format(gender=who, phrase=phrase) for who in (right, wrong))
-            references = (wording["reference"].format(gender=right, phrase=phrase),)
-            name = f"{category}/{word}/{group}" + (f"/{number}" if frames else "")
-            count = 1 if frames else entry["men" if group == "man" else "women"]
-            frame = str(number) if frames else ""
-            captions.append(Caption(name, group, category, word, good, bad, references, count, frame=frame))
+        for entry, group in product(entries, ("man", "woman")):
+            if frames:
+                numbered = enumerate([first, *pattern["frames"]], start=1)
+                worded = [(_worded(category, entry, group, frame), str(number)) for number, frame in numbered]
+                captions += [replace(one, id=f"{one.id}/{n}", count=1, frame=n) for one, n in worded]
+            else:
+                captions.append(_worded(category, entry, group, first))
     return captions
+
+
+def _worded(category: str, entry: Mapping[str, Any], group: str, wording: Mapping[str, str]) -> Caption:
+    """The captions of one concept with a man or a woman in it, in one wording."""
+    man = wording["man"]
+    woman, _ = toml_file("caption_concepts", "concepts")["words"][man]
+    right, wrong = (man, woman) if group == "man" else (woman, man)
+    word, phrase, count = entry["word"], entry["phrase"], entry["men" if group == "man" else "women"]
+    good, bad = (wording["candidate"].format(gender=person, phrase=phrase) for person in (right, wrong))
+    references = (wording["reference"].format(gender=right, phrase=phrase),)
+    return Caption(f"{category}/{word}/{group}", group, category, word, good, bad, references, count)
 
 
 def read_captions(path: Path, *, skip_missing: bool = False) -> Read:
     """Read a table of captions; also returns notes on missing images."""
     rows = with_aliases(read_rows(path), ("references",))
-    missing = [row for row in rows if row.has("image") and row.lacks_image()]
-    if missing and not skip_missing:
-        names = ", ".join(str(row.values["image"]) for row in missing[:5])
-        raise DataError(
-            f"{path}: {len(missing)} of {len(rows)} images are missing ({names}; the first in "
-            f"{missing[0].unit} {missing[0].line}, {missing[0].called('image')}); put them beside the file "
-            "or leave these rows out with --skip-missing"
-        )
-    notes = [f"{path.name}: {len(missing)} rows left out, image missing"] if missing else []
-    skipped = {row.line for row in missing}
-    captions = _with_ids([_caption(row) for row in rows if row.line not in skipped])
+    rows, notes = with_their_images(rows, path, skip_missing=skip_missing)
+    captions = _with_ids(list(map(_caption, rows)))
     captions, more = _readable(captions, path, skip_missing=skip_missing)
     return captions, [*notes, *more]
 
@@ -110,17 +114,16 @@ def _readable(captions: list[Caption], place: Path, *, skip_missing: bool) -> Re
 def _caption(row: Row) -> Caption:
     """The published file calls its columns gender, good_caption, bad_caption and n_images."""
     count = row.number(_either(row, "count", "n_images"))
-    if count is not None and (count < 1 or count != int(count)):
+    count = 1.0 if count is None else count
+    if count < 1 or not count.is_integer():
         raise row.fail(f"a count of images must be a whole number of at least 1, not {count:g}")
-    references = row.texts("references")
-    if not references and not row.has("image"):
+    references, image = row.texts("references"), row.image() if row.has("image") else None
+    if not references and image is None:
         raise row.fail("column 'references' (or an image) is missing: what the captions are compared with")
     group, category = row.text(_either(row, "group", "gender")), row.maybe("category") or "all"
-    named, concept = row.values.get("id"), row.text("concept")
     good, bad = (row.text(_either(row, side, f"{side}_caption")) for side in ("good", "bad"))
-    image, number = row.image() if row.has("image") else None, 1 if count is None else int(count)
-    name = "" if named is None else str(named)
-    return Caption(name, group, category, concept, good, bad, references, number, image)
+    name, concept = row.label("id") or "", row.text("concept")
+    return Caption(name, group, category, concept, good, bad, references, int(count), image)
 
 
 def _either(row: Row, name: str, published: str) -> str:
@@ -132,7 +135,7 @@ def _with_ids(captions: Sequence[Caption]) -> list[Caption]:
     seen: Counter[str] = Counter()
     named = []
     for caption in captions:
-        path = caption.id or f"{caption.category}/{caption.concept}/{caption.group}"
+        path = caption.id or caption.place
         seen[path] += 1
         named.append(replace(caption, id=path if seen[path] == 1 else f"{path}/{seen[path]}"))
     return named
@@ -143,14 +146,11 @@ def with_images(captions: Sequence[Caption], folder: Path, *, skip_missing: bool
     paired: list[Caption] = []
     missing: list[str] = []
     for caption in captions:
-        place = below(folder, caption.category, caption.concept, caption.group)
-        files = sorted(place.iterdir()) if place and place.is_dir() else []
-        pictures = [path for path in files if path.suffix.lower() in PICTURES]
-        if not pictures:
-            missing.append(f"{caption.category}/{caption.concept}/{caption.group}")
+        pictures = _pictures(folder, caption.place)
+        missing += [] if pictures else [caption.place]
         for path, image in zip(pictures, images_at(pictures), strict=True):
             paired.append(replace(caption, id=f"{caption.id}/{path.name}", image=image, count=1))
-    if missing and (not skip_missing or not paired):
+    if missing and not (skip_missing and paired):
         otherwise = "" if skip_missing else ", or leave these out with --skip-missing"
         raise DataError(
             f"{folder}: no images for {len(missing)} of {len(captions)} captions ({', '.join(missing[:5])}); "
@@ -159,3 +159,10 @@ def with_images(captions: Sequence[Caption], folder: Path, *, skip_missing: bool
     listed = [f"{len(missing)} captions left out, no images: {', '.join(missing)}"] if missing else []
     paired, more = _readable(paired, folder, skip_missing=skip_missing)
     return paired, [*listed, *more]
+
+
+def _pictures(folder: Path, place: str) -> list[Path]:
+    """The pictures of a folder below another; none where there is no such folder."""
+    inner = below(folder, place)
+    files = sorted(inner.iterdir()) if inner and inner.is_dir() else []
+    return [path for path in files if path.suffix.lower() in PICTURES]

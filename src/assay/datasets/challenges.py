@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from assay.core import Sample
 from assay.datasets.records import SEVERITIES
 from assay.datasets.rows import Row, read_rows, with_aliases
 from assay.errors import DataError, suggest
+from assay.grouping import repeated
 from assay.recipe import digest
 
 COLUMNS = ("good", "bad", "references", "source", "kind", "severity")
@@ -31,19 +32,15 @@ class Choice:
 def read_choices(path: Path) -> list[Choice]:
     """The pairs of a file, or of all files in a folder."""
     files = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
-    choices = [choice for file in files for choice in _choices(file)]
-    counts = Counter((choice.kind, choice.id) for choice in choices)
-    repeated = [name for (_, name), count in counts.items() if count > 1]
-    if repeated:  # scores are matched by id
+    rows = chain.from_iterable(enumerate(with_aliases(read_rows(file), COLUMNS)) for file in files)
+    choices = [_choice(row, number) for number, row in rows]
+    twice = repeated((choice.kind, choice.id) for choice in choices)
+    if twice:  # scores are matched by id
         raise DataError(
-            f"{path}: id {repeated[0]!r} belongs to more than one pair of a kind ({len(repeated)} such ids); "
+            f"{path}: id {twice[0][1]!r} belongs to more than one pair of a kind ({len(twice)} such ids); "
             "give each pair its own id, or leave the column out"
         )
     return choices
-
-
-def _choices(file: Path) -> list[Choice]:
-    return [_choice(row, number) for number, row in enumerate(with_aliases(read_rows(file), COLUMNS))]
 
 
 def _choice(row: Row, number: int) -> Choice:

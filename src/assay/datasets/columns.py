@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -66,47 +67,63 @@ def parse_map(given: str | Mapping[str, str | Sequence[str]]) -> dict[str, tuple
     {'hypothesis': ('summary',), 'references': ('r1', 'r2'), 'human': ()}
     """
     columns: dict[str, tuple[str, ...]] = {}
-    for name, value in _map_items(given):
-        field_ = "references" if name == "reference" else name
-        if field_ not in FIELDS and not field_.removeprefix(CRITERION):
-            raise SpecError(f"--map {name}={value}: name the criterion, as in human.quality={value}")
-        if field_ not in FIELDS and value in FIELDS:
-            raise SpecError(f"--map {name}={value}: the field comes first; write --map {value}={name}")
-        if field_ not in FIELDS and not field_.startswith(CRITERION):
-            raise SpecError(f"--map {name}={value}: assay has no field {name!r}{suggest(name, FIELDS)}")
-        if field_ in columns and field_ != "references":
-            raise SpecError(f"--map gives {field_} two columns; choose one of them")
-        columns[field_] = columns.get(field_, ()) + ((value,) if value else ())
+    for name, value in _named_columns(given):
+        field = "references" if name == "reference" else name
+        if field not in FIELDS:
+            _check_criterion(field, value)
+        if field in columns and field != "references":
+            raise SpecError(f"--map gives {field} two columns; choose one of them")
+        columns[field] = (*columns.get(field, ()), *filter(None, [value]))
     return columns
 
 
-def _map_items(given: str | Mapping[str, str | Sequence[str]]) -> Iterator[tuple[str, str]]:
+def _check_criterion(name: str, value: str) -> None:
+    """Refuse what is neither a field nor a criterion of ratings."""
+    if name == CRITERION:
+        raise SpecError(f"--map {name}={value}: name the criterion, as in human.quality={value}")
+    if value in FIELDS:
+        raise SpecError(f"--map {name}={value}: the field comes first; write --map {value}={name}")
+    if not name.startswith(CRITERION):
+        raise SpecError(f"--map {name}={value}: assay has no field {name!r}{suggest(name, FIELDS)}")
+
+
+def _named_columns(given: str | Mapping[str, str | Sequence[str]]) -> list[tuple[str, str]]:
+    """Each field and one of its columns."""
     if not isinstance(given, str):
-        for name, value in given.items():
-            yield from ((name, column) for column in ([value] if isinstance(value, str) else value))
-        return
-    for pair in filter(None, (part.strip() for part in given.split(","))):
-        name, equals, value = pair.partition("=")
+        lists = {name: [value] if isinstance(value, str) else value for name, value in given.items()}
+        return [(name, column) for name, columns in lists.items() for column in columns]
+    pairs = []
+    for part in filter(None, map(str.strip, given.split(","))):
+        name, equals, value = part.partition("=")
         if not equals or not name:
-            raise SpecError(f"--map {pair!r} is not FIELD=COLUMN; write --map hypothesis=summary")
-        yield name.strip(), value.strip()
+            raise SpecError(f"--map {part!r} is not FIELD=COLUMN; write --map hypothesis=summary")
+        pairs.append((name.strip(), value.strip()))
+    return pairs
 
 
 def as_data(given: Any, columns: Columns | None = None) -> tuple[Path, ...]:
     """A path, a table, or a list of them, as paths that every reader takes."""
-    if given is None:
-        return ()
-    is_list = isinstance(given, list | tuple) and not all(isinstance(item, Mapping) for item in given)
+    names = chain([_NAME], (f"{_NAME}-{number}" for number in count(2)))
     files: list[Path] = []
-    for item in given if is_list else [] if isinstance(given, list | tuple) and not given else [given]:
+    for item in _items(given):
         if isinstance(item, str | os.PathLike):
-            path = item if isinstance(item, Path) else Path(item).expanduser()
-            files.append(DataFile.of(path, columns) if columns else path)
+            files.append(_as_path(item, columns))
         else:
-            number = sum(isinstance(file, DataFile) and file.table is not None for file in files)
-            name = f"{_NAME}-{number + 1}" if number else _NAME
-            files.append(DataFile.of(name, columns or {}, _rows(item)))
+            files.append(DataFile.of(next(names), columns or {}, _rows(item)))
     return tuple(files)
+
+
+def _items(given: Any) -> Sequence[Any]:
+    """The paths and tables that were given: one, a list of them, or none; a list of records is a table."""
+    if given is None or not isinstance(given, list | tuple):
+        return [] if given is None else [given]
+    is_table = bool(given) and all(isinstance(item, Mapping) for item in given)
+    return [given] if is_table else given
+
+
+def _as_path(item: str | os.PathLike[str], columns: Columns | None) -> Path:
+    path = item if isinstance(item, Path) else Path(item).expanduser()
+    return DataFile.of(path, columns) if columns else path
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:
@@ -139,17 +156,19 @@ def _from_columns(columns: Mapping[Any, Any]) -> list[dict[Any, Any]]:
     if any(hasattr(column, "column_names") for column in columns.values()):
         splits, first = ", ".join(map(str, columns)), next(iter(columns))
         raise DataError(f"data: a dataset with the splits {splits}; give one of them, as in data[{first!r}]")
-    single = (str, bytes, Mapping)
-    lists = {n: list(v) for n, v in columns.items() if isinstance(v, Iterable) and not isinstance(v, single)}
-    if len(lists) < len(columns):  # a single record
+    if not all(map(_is_list, columns.values())):  # a single record
         return [dict(columns)]
-    sizes = {name: len(values) for name, values in lists.items()}
-    if len(set(sizes.values())) > 1:
-        listed = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    lists = {name: list(values) for name, values in columns.items()}
+    if len(set(map(len, lists.values()))) > 1:
+        listed = ", ".join(f"{name} {len(values)}" for name, values in lists.items())
         raise DataError(
             f"data: the columns are not of one length ({listed}); give every column one value per row"
         )
     return [dict(zip(lists, cells, strict=True)) for cells in zip(*lists.values(), strict=True)]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def plain(value: Any) -> Any:
@@ -168,7 +187,7 @@ def plain(value: Any) -> Any:
         return None
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes):
+    if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     for method in ("tolist", "to_list"):  # numpy's arrays and numbers, a polars series
         if hasattr(value, method):

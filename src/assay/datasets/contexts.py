@@ -170,14 +170,12 @@ def _check_term(term: Any, where: str) -> None:
 
 def _check_words(groups: Sequence[NamedGroup], path: Path) -> None:
     """A word that names two groups would be compared with itself."""
+    words = [(group.name, word) for group in groups for term in group.terms for word in term.values()]
     named: dict[str, str] = {}
-    for group in groups:
-        for word in (word for term in group.terms for word in term.values()):
-            other = named.setdefault(word.lower(), group.name)
-            if other != group.name:
-                raise DataError(
-                    f"{path}, group {group.name!r}: {word!r} also names {other!r}; keep it in one"
-                )
+    for name, word in words:
+        other = named.setdefault(word.lower(), name)
+        if other != name:
+            raise DataError(f"{path}, group {name!r}: {word!r} also names {other!r}; keep it in one")
 
 
 def _check_ids(contexts: Sequence[Context], rows: Sequence[Row]) -> None:
@@ -191,20 +189,28 @@ def _check_ids(contexts: Sequence[Context], rows: Sequence[Row]) -> None:
 
 def _context(row: Row, groups: Sequence[NamedGroup], language: str) -> Context:
     text, reference, slot = row.text("text"), row.text("reference"), row.text("slot")
-    if len(_SLOT.findall(text)) != 1:
-        raise row.fail("'text' must have one slot, written {term} (or {Term} at the beginning)")
-    if language == "en" and _AFTER_ARTICLE.search(text):
-        raise row.fail(
-            "'text': the slot follows 'a' or 'an', which fits some terms only; write 'the' or 'one'"
-        )
-    if not reference.strip():
-        raise row.fail("'reference' is empty; it says the same and names no group")
-    if slot not in FORMS:
-        raise row.fail(f"unknown slot {slot!r}{suggest(slot, FORMS)}")
-    if sum(bool(group.words(slot)) for group in groups) < 2:
-        raise row.fail(f"fewer than two groups have a term of the form {slot!r}")
+    problem = _problem_of_texts(text, reference, language) or _problem_of_slot(slot, groups)
+    if problem:
+        raise row.fail(problem)
     told_of = row.maybe("stereotype_of") or None
     names = [group.name for group in groups]
-    if told_of is not None and told_of not in names:
-        raise row.fail(f"stereotype_of {told_of!r} is none of the groups{suggest(told_of, names)}")
+    if told_of not in (None, *names):
+        raise row.fail(f"stereotype_of {told_of!r} is none of the groups{suggest(str(told_of), names)}")
     return Context(row.label("id") or str(row.line), slot, text, reference, row.maybe("form") or "", told_of)
+
+
+def _problem_of_texts(text: str, reference: str, language: str) -> str:
+    """What is wrong with the texts of a context; empty where nothing is."""
+    if len(_SLOT.findall(text)) != 1:
+        return "'text' must have one slot, written {term} (or {Term} at the beginning)"
+    if language == "en" and _AFTER_ARTICLE.search(text):
+        return "'text': the slot follows 'a' or 'an', which fits some terms only; write 'the' or 'one'"
+    return "" if reference.strip() else "'reference' is empty; it says the same and names no group"
+
+
+def _problem_of_slot(slot: str, groups: Sequence[NamedGroup]) -> str:
+    """What is wrong with the form of a slot; empty where nothing is."""
+    if slot not in FORMS:
+        return f"unknown slot {slot!r}{suggest(slot, FORMS)}"
+    is_shared = len(list(filter(None, (group.words(slot) for group in groups)))) > 1
+    return "" if is_shared else f"fewer than two groups have a term of the form {slot!r}"

@@ -12,7 +12,7 @@ import numpy as np
 from assay.core import Case, Floats, Scored
 from assay.datasets.columns import table_of
 from assay.datasets.rows import Row, read_rows
-from assay.errors import DataError, suggest
+from assay.errors import DataError, nearest, suggest
 from assay.files import file_digest
 from assay.recipe import digest as content_digest
 
@@ -32,7 +32,8 @@ class ImportedScores:
         named = list(dict.fromkeys(role for case in cases for role in case.samples))
         order = [role for role in roles if role in named] or named
         judged = [self._scored(metric, cases, order, digest) for metric in self.scores]
-        if not any(np.isfinite(values).any() for scored in judged for values in scored.values.values()):
+        columns = [values for scored in judged for values in scored.values.values()]
+        if not np.isfinite(columns).any():
             example = next((case.id for case in cases), "?")
             raise DataError(
                 f"{self.file}: none of its cases is known to {audit} (whose first case is {example!r}); "
@@ -55,14 +56,15 @@ class ImportedScores:
         """Counts of cases without a score, per slice, and of cases in the file unknown to the audit."""
         total, lacking = Counter(case.slice for case in cases), Counter[str]()
         for place, case in enumerate(cases):
-            roles = [role for role in case.samples if role in values]
-            lacking[case.slice] += any(np.isnan(values[role][place]) for role in roles)
-        notes = {f"of {total[name]:,} cases of {name} lack a score": n for name, n in lacking.items() if n}
+            scores = [values[role][place] for role in case.samples if role in values]
+            lacking[case.slice] += bool(np.isnan(scores).any())
+        notes = {f"of {total[name]:,} cases of {name} lack a score": n for name, n in (+lacking).items()}
         ids = {case.id for case in cases}
-        if unknown := [case for case in dict.fromkeys(case for case, _ in known) if case not in ids]:
-            hint = suggest(unknown[0], ids)
-            near = f"{unknown[0]!r}{hint}" if "did you mean" in hint else repr(unknown[0])
-            notes[f"cases of {self.file.name} are not among those asked for ({near})"] = len(unknown)
+        unknown = [case for case in dict.fromkeys(case for case, _ in known) if case not in ids]
+        if unknown:
+            near = nearest(unknown[0], ids)
+            named = f"{unknown[0]!r}; did you mean {near}?" if near else repr(unknown[0])
+            notes[f"cases of {self.file.name} are not among those asked for ({named})"] = len(unknown)
         return notes
 
 

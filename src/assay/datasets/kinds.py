@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from assay.datasets import ratings, records
@@ -43,36 +44,53 @@ def describe_data(path: Path) -> Described:
     """What a file or folder holds, by its columns or by the published form it is in."""
     if is_winobias(path) or holds_contexts(path):
         return Described(path, frozenset({"pairs"}))
+    if path.name.endswith((SCORES, RATINGS)):  # one file of a release's folder
+        return Described(path, frozenset({"ratings"}))
     opened = Opened(path)
+    kinds = _published(opened)
+    if kinds or opened.layout != "table" or _is_document(opened):
+        return Described(path, kinds)
+    return _described_table(path, first_rows(path))
+
+
+def _published(opened: Opened) -> frozenset[DataKind]:
+    """What a path can be used as by the published forms that it is in."""
     forms = matching(opened, "ratings", "preferences", "pairs", "records")
     # Metric-Fairness's `candidate` and `reference` may be anyone's outputs.
-    kinds = {kind for form in forms if form.name != "metric-fairness" for kind in _KINDS[form.gives]}
-    is_document = path.suffix == ".json" and table_of(path) is None and isinstance(opened.document, Mapping)
-    if is_document and "targ1" in opened.document:
-        kinds.add("association")
-    if kinds or is_document or opened.layout != "table" or path.suffix in PICKLES:
-        return Described(path, frozenset({"ratings"} if path.name.endswith((SCORES, RATINGS)) else kinds))
-    rows = first_rows(path)
-    return _table(path, rows, tuple(rows[0].values))
+    given = [_KINDS[form.gives] for form in forms if form.name != "metric-fairness"]
+    is_test = _is_document(opened) and "targ1" in opened.document
+    return frozenset(chain(*given, ["association"] * is_test))
 
 
-def _table(path: Path, rows: list[Row], columns: tuple[str, ...]) -> Described:
+def _is_document(opened: Opened) -> bool:
+    """Whether a path holds one object rather than rows."""
+    if opened.path.suffix in PICKLES:
+        return True
+    is_json = opened.path.suffix == ".json" and table_of(opened.path) is None
+    return is_json and isinstance(opened.document, Mapping)
+
+
+def _described_table(path: Path, rows: list[Row]) -> Described:
+    """What a table of rows can be used as, by the columns it has under our names."""
+    columns = tuple(rows[0].values)
     aliases = recognise(rows, ("good", "bad"))
-    paired = [kind for kind in _PAIRED if _fits({*columns, *aliases}, kind)]
-    if paired:
-        return Described(path, frozenset(paired[:1]), columns, aliases)
-    aliases = recognise(rows, ("hypothesis",), records.KNOWN)
-    has_outputs = "hypothesis" in columns or bool(aliases)
-    wanted = (*ratings.FIELDS, "human") if has_outputs else ("references", "source")
-    own = () if has_outputs else records.KNOWN
-    aliases = recognise(rows, wanted, own)
-    named = with_aliases(rows, wanted, own)
+    for kind in _PAIRED:
+        if _fits({*columns, *aliases}, kind):
+            return Described(path, frozenset({kind}), columns, aliases)
+    if "hypothesis" in columns or recognise(rows, ("hypothesis",), records.KNOWN):
+        return _described_rows(path, rows, (*ratings.FIELDS, "human"), ())
+    return _described_rows(path, rows, ("references", "source"), records.KNOWN)
+
+
+def _described_rows(path: Path, rows: list[Row], wanted: Sequence[str], own: Sequence[str]) -> Described:
+    """The same for single texts, where the columns of these fields may have other names."""
+    aliases, named = recognise(rows, wanted, own), with_aliases(rows, wanted, own)
     present = {column for row in named for column in row.values if row.has(column)}
     kinds = {kind for kind in _COLUMNS if _fits(present, kind)}
-    if has_outputs and any(column.split(".")[0] == "human" for column in present):
+    if "human" in wanted and "human" in {column.split(".")[0] for column in present}:
         kinds.add("ratings")
     task = records.guess_task(named) if "records" in kinds else None
-    return Described(path, frozenset(kinds), columns, aliases, task)
+    return Described(path, frozenset(kinds), tuple(rows[0].values), aliases, task)
 
 
 def _fits(present: set[str], kind: DataKind) -> bool:

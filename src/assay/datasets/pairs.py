@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -15,10 +14,11 @@ from assay.datasets.files import SUFFIXES
 from assay.datasets.published.formats import naming_nearest, recognise
 from assay.datasets.published.opened import Opened
 from assay.datasets.published.pairs import READERS, is_winobias, read_winobias
-from assay.datasets.rows import Row, with_aliases
+from assay.datasets.rows import Row, with_aliases, with_their_images
 from assay.datasets.templates import Construction
 from assay.errors import DataError
 from assay.files import data_path, toml_file
+from assay.grouping import repeated
 
 KNOWN: list[str] = toml_file("columns", "columns")["pairs"]["known"]
 DESCRIBED: list[str] = toml_file("columns", "columns")["pairs"]["described"]
@@ -60,10 +60,10 @@ def read_pair_files(paths: Sequence[Path], *, skip_missing: bool = False) -> tup
             file_pairs, file_notes = _read(file, skip_missing)
             pairs += file_pairs
             notes += file_notes
-    repeated = [name for name, count in Counter(pair.id for pair in pairs).items() if count > 1]
-    if repeated:  # scores are matched by id
+    twice = repeated(pair.id for pair in pairs)
+    if twice:  # scores are matched by id
         raise DataError(
-            f"{len(repeated)} ids belong to more than one pair (for example {repeated[0]!r}); "
+            f"{len(twice)} ids belong to more than one pair (for example {twice[0]!r}); "
             "give each pair its own id"
         )
     return pairs, notes
@@ -92,10 +92,9 @@ def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
             f"{path}: WinoBias; name its files pro_stereotyped_* and anti_stereotyped_*, side by side"
         )
     rows = with_aliases(opened.records, ("stereotype", "anti_stereotype", "references", "source"), KNOWN)
-    missing = {row.line for row in rows if skip_missing and row.lacks_image()}
-    notes = [f"{path}: {len(missing)} pairs left out, image missing"] if missing else []
+    rows, notes = with_their_images(rows, path, skip_missing=skip_missing)
     with naming_nearest(opened, "pairs"):
-        return _pairs([row for row in rows if row.line not in missing]), notes
+        return _pairs(rows), notes
 
 
 def _from_candidates(path: Path, rows: Sequence[Row]) -> list[Pair]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -17,6 +16,7 @@ from assay.datasets.headings import is_no_value, number_in
 from assay.datasets.left_out import LeftOut
 from assay.datasets.rows import Row, read_sources, stream_rows
 from assay.errors import DataError
+from assay.grouping import repeated
 
 KNOWN = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
 TEXTS = ("hypothesis", "references", "source")
@@ -85,15 +85,15 @@ def unique(items: Iterable[Rated], path: Path, seen: set[str] | None = None) -> 
     """
     rated = list(items)
     rated = _by_system(rated) if seen is None and _share_ids(rated) else rated
-    counts = Counter(item.id for item in rated)
-    repeated = [name for name, count in counts.items() if count > 1 or (seen and name in seen)]
-    if repeated:
+    ids = [item.id for item in rated]
+    twice = repeated(ids) or list((seen or set()).intersection(ids))
+    if twice:
         raise DataError(
-            f"{path}: id {repeated[0]!r} is in more than one row ({len(repeated)} such ids); "
+            f"{path}: id {twice[0]!r} is in more than one row ({len(twice)} such ids); "
             f"give each row an id of its own or a column system, or leave the column out"
         )
     if seen is not None:
-        seen.update(counts)
+        seen.update(ids)
     return rated
 
 

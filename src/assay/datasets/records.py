@@ -82,7 +82,7 @@ def read_records(path: Path, *, task: Task | None = None, left_out: LeftOut | No
     has_gold = any("gold" in row.values for row in rows)
     rows = with_aliases(rows, ("references", "source") if has_gold else _RECOGNISED, KNOWN)
     columns = {column for row in rows for column in row.values}
-    default = task or guess_task(readable(rows) or rows)
+    default = task or guess_task(readable(rows))
     read = partial(_record, default, read_sources(path))
     if has_gold:
         return among_themselves(left_out.keep(rows, read))

@@ -78,22 +78,22 @@ class Row:
     def missing(self, column: str, purpose: str = "") -> MissingColumn:
         """The error for a column that is not there, with the `--map` that would name it."""
         listed = ", ".join(self.names.get(name) or name for name in self.values)
-        unused = [name for name in self.values if name not in self.names and name not in FIELDS]
-        similar = [near for name in (column, *ALIASES.get(column, ())) if (near := nearest(name, unused))]
-        option = map_option({column: similar[0] if similar else "COLUMN"} | self.mapped)
-        way = f"{option} ({similar[0]} is the nearest)" if similar else f"{option} with one of these"
+        unused = [name for name in self.values if name not in {*self.names, *FIELDS}]
+        similar = filter(None, (nearest(name, unused) for name in (column, *ALIASES.get(column, ()))))
+        near = next(similar, None)
+        option = map_option({column: near or "COLUMN"} | self.mapped)
+        way = f"{option} ({near} is the nearest)" if near else f"{option} with one of these"
         problem = f"column {column!r}{purpose} is missing; its columns are {listed}"
         problem += f"; name the one to read: {way}"
         return MissingColumn(self.file, self.unit, self.header or self.line, problem)
 
     def text(self, column: str) -> str:
         """A required text."""
-        if column not in self.values and self.names.get(column, column) in self.columns:
-            raise self.fail(
-                f"{self.called(column)} has no value (None or NaN); fill it in, or leave the row out"
-            )
         if column not in self.values:
-            raise self.missing(column)
+            if self.names.get(column, column) not in self.columns:
+                raise self.missing(column)
+            problem = "has no value (None or NaN); fill it in, or leave the row out"
+            raise self.fail(f"{self.called(column)} {problem}")
         value = self.values[column]
         if not isinstance(value, str):
             raise self.fail(f"{self.called(column)} must be text, not {type(value).__name__}")
@@ -102,7 +102,7 @@ class Row:
     def label(self, column: str) -> str | None:
         """A name or a whole number as text, or None where it is absent or empty."""
         value = self.values.get(column)
-        if value is None or value == "":
+        if value in (None, ""):
             return None
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise self.fail(f"{self.called(column)} must be a name or a whole number, not {value!r}")
@@ -136,18 +136,24 @@ class Row:
 
     def lacks_image(self) -> bool:
         """Whether the row names an image that is not in the data folder."""
-        named = self.maybe("image")
-        path = None if named is None else below(self.file.parent, named)
-        return named is not None and (path is None or not path.is_file())
+        return self.maybe("image") is not None and self._image_file() is None
+
+    def _image_file(self) -> Path | None:
+        """The image that the row names, where it is a file in the data folder."""
+        path = below(self.file.parent, self.text("image"))
+        return path if path is not None and path.is_file() else None
 
     def image(self) -> Image | None:
         """The image in the data folder that the row names, or None; paths cannot leave that folder."""
         named = self.maybe("image")
-        path = None if named is None else below(self.file.parent, named)
-        if named is None or (path and path.is_file()):
-            return Image(str(path), file_digest(path)) if path else None
+        if named is None:
+            return None
+        path = self._image_file()
+        if path is not None:
+            return Image(str(path), file_digest(path))
+        is_inside = below(self.file.parent, named) is not None
         missing = "is missing; put it beside the file or use --skip-missing"
-        problem = missing if path else "lies outside the data folder"
+        problem = missing if is_inside else "lies outside the data folder"
         raise self.fail(f"{self.called('image')}: image {named!r} {problem}")
 
     def members(self, column: str) -> list[Row]:
@@ -198,13 +204,12 @@ def every_row(path: Path, limit: int | None = None) -> list[Row]:
 
 def first_rows(path: Path, limit: int | None = None) -> list[Row]:
     """The rows by which the columns of a large file are recognised, without those that cannot be read."""
-    rows = every_row(path, min(limit or _FIRST, _FIRST))
-    return readable(rows) or [rows[0].whole()]
+    return readable(every_row(path, min(limit or _FIRST, _FIRST)))
 
 
-def readable(rows: Iterable[Row]) -> list[Row]:
-    """The rows that could be read."""
-    return [row for row in rows if row.problem is None]
+def readable(rows: Sequence[Row]) -> list[Row]:
+    """The rows that could be read; an error where there are none."""
+    return [row for row in rows if row.problem is None] or [rows[0].whole()]
 
 
 def stream_rows(path: Path, wanted: Sequence[str], limit: int | None = None) -> Iterable[Row]:
@@ -213,8 +218,7 @@ def stream_rows(path: Path, wanted: Sequence[str], limit: int | None = None) -> 
     first = list(islice(rows, _FIRST))
     _check_map(path, first)
     columns = _map_of(path)
-    named = readable(_renamed(first, columns)) or [first[0].whole()]
-    aliases = {name: (column,) for name, column in recognise(named, wanted).items()}
+    aliases = {name: (column,) for name, column in recognise([*_renamed(first, columns)], wanted).items()}
     return _renamed(_renamed(chain(first, rows), columns), aliases)
 
 
@@ -245,15 +249,15 @@ def _check_map(path: Path, rows: Sequence[Row]) -> None:
     """Refuse a file without rows, and columns of the user's `--map` that it does not have."""
     if not rows:
         raise DataError(f"{path} holds no rows; give a file with at least one record")
-    whole = readable(rows) or [rows[0].whole()]
+    whole = readable(rows)
     present = _columns_of(whole)
-    for name, theirs in _map_of(path).items():
-        for column in theirs:
-            if column not in present:
-                near = nearest(column, present)
-                advice = f"did you mean {near}? Write --map {name}={near}" if near else "choose one of them"
-                problem = f"there is no column {column!r}, only {', '.join(present)}; {advice}"
-                raise whole[0].fail_header(f"--map {name}={column}: {problem}")
+    mapped = [(name, column) for name, theirs in _map_of(path).items() for column in theirs]
+    for name, column in mapped:
+        if column not in present:
+            near = nearest(column, present)
+            advice = f"did you mean {near}? Write --map {name}={near}" if near else "choose one of them"
+            problem = f"there is no column {column!r}, only {', '.join(present)}; {advice}"
+            raise whole[0].fail_header(f"--map {name}={column}: {problem}")
 
 
 def _map_of(path: Path) -> Columns:
@@ -283,29 +287,36 @@ def recognise(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = (
     A column is known by its whole name, else by the words in it. `own` are columns that the reader uses by
     themselves.
     """
-    rows = readable(rows) or [rows[0].whole()]
-    present = [column for column in _columns_of(rows) if column not in own]
-    lacking = [name for name in wanted if not _is_there(rows[0], name, _columns_of(rows))]
-    candidates = {name: [c for c in present if _plain(c) in _names_of(name)] for name in lacking}
-    taken = {column for columns in candidates.values() for column in columns}
-    others = [c for c in present if c not in taken and c not in FIELDS and not c.startswith(CRITERION)]
-    for name in (name for name in lacking if not candidates[name]):
-        told = [column for column in others if field_named(column) == name]
-        candidates[name] = [c for c in told if holds(name, [row.values.get(c) for row in rows])]
+    rows = readable(rows)
+    present = _columns_of(rows)
+    lacking = [name for name in wanted if not _is_there(rows[0], name, present)]
+    free = [column for column in present if column not in own]
+    candidates = {name: _by_whole_name(name, free) for name in lacking}
+    used = {*FIELDS, *chain.from_iterable(candidates.values())}
+    others = [column for column in free if column not in used and not column.startswith(CRITERION)]
     for name, columns in candidates.items():
-        if len(columns) > 1:
-            raise rows[0].fail_header(_doubtful(rows[0], name, candidates))
+        candidates[name] = columns or _by_words(name, others, rows)
+    doubtful = next((name for name, columns in candidates.items() if len(columns) > 1), None)
+    if doubtful is not None:
+        raise rows[0].fail_header(_doubtful(rows[0], doubtful, candidates))
     return {name: columns[0] for name, columns in candidates.items() if columns}
 
 
 def _is_there(row: Row, name: str, present: Sequence[str]) -> bool:
     """Whether a field has a column of its own, or one that the user named."""
-    return name in row.names or any(c == name or c.startswith(f"{name}.") for c in present)
+    return name in {*row.names, *(column.split(".")[0] for column in present)}
 
 
-def _names_of(field: str) -> set[str]:
-    """The names of a field that are recognised as a whole."""
-    return {_plain(alias) for alias in (field, *ALIASES.get(field, ()))}
+def _by_whole_name(field: str, columns: Sequence[str]) -> list[str]:
+    """The columns that are called like a field, or by one of its other names."""
+    names = {_plain(alias) for alias in (field, *ALIASES.get(field, ()))}
+    return [column for column in columns if _plain(column) in names]
+
+
+def _by_words(field: str, columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """The columns that may be a field by a word of their name and by what they hold."""
+    named = [column for column in columns if field_named(column) == field]
+    return [column for column in named if holds(field, [row.values.get(column) for row in rows])]
 
 
 def _doubtful(row: Row, name: str, candidates: Mapping[str, Sequence[str]]) -> str:
@@ -323,6 +334,23 @@ def _doubtful(row: Row, name: str, candidates: Mapping[str, Sequence[str]]) -> s
 def with_aliases(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = ()) -> list[Row]:
     """The rows with the columns that `recognise` finds under our names."""
     return [*_renamed(rows, {name: (column,) for name, column in recognise(rows, wanted, own).items()})]
+
+
+def with_their_images(rows: Sequence[Row], path: Path, *, skip_missing: bool) -> tuple[list[Row], list[str]]:
+    """The rows that lack no image, and a note on the others, which are refused unless they may be skipped."""
+    missing = [row for row in rows if row.has("image") and row.lacks_image()]
+    if not missing:
+        return list(rows), []
+    if not skip_missing:
+        names = ", ".join(str(row.values["image"]) for row in missing[:5])
+        raise DataError(
+            f"{path}: {len(missing)} of {len(rows)} images are missing ({names}; the first in "
+            f"{missing[0].unit} {missing[0].line}, {missing[0].called('image')}); put them beside the file "
+            "or leave these rows out with --skip-missing"
+        )
+    skipped = {row.line for row in missing}
+    note = f"{path.name}: {len(missing)} rows left out, image missing"
+    return [row for row in rows if row.line not in skipped], [note]
 
 
 def _plain(name: str) -> str:

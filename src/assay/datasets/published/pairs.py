@@ -14,13 +14,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
 from assay.datasets.files import text_lines
-from assay.datasets.lexicon import first_names, indefinite_article
+from assay.datasets.lexicon import capitalised, first_names, indefinite_article, match_case
 from assay.datasets.published.opened import Opened
 from assay.datasets.rows import Row, entries
 from assay.datasets.templates import ATTRIBUTES, Construction, Group, load_lexicon, load_occupations
@@ -30,6 +31,7 @@ from assay.models.nlp import Parse, Token, parse
 PRO, ANTI = "pro_stereotyped_", "anti_stereotyped_"
 _BRACKET = re.compile(r"\[([^\[\]]+)\]")
 _GENDERS = ("male", "female")
+_OTHER = {"male": "female", "female": "male"}
 _PRONOUNS = {name: load_lexicon("gender").groups[name].pronouns for name in _GENDERS}
 _GENDER = {form: name for name, pronouns in _PRONOUNS.items() for form in pronouns.slots().values()}
 _PRONOUN = re.compile(rf"\b({'|'.join(_GENDER)})\b", re.IGNORECASE)
@@ -41,6 +43,7 @@ Change = tuple[int, int, str, Construction]  # the tokens from start to end beco
 Neutral = tuple[str, Construction]
 Read = tuple[list[Row], list[str]]
 _BLANK = re.compile(r"\s*\bBLANK\b")
+_BBQ_ANSWERS = ("ans0", "ans1", "ans2")
 # BBQ words its groups in more than one way.
 _BBQ_GROUPS = {"woman": "f", "girl": "f", "female": "f", "man": "m", "boy": "m", "male": "m"}
 
@@ -165,14 +168,14 @@ def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | st
     changes: list[Change] = []
     sides: dict[str, str] = {}
     for start, end, other_start, other_end in _differences(more, less):
-        first, second = more.tokens[start:end], less.tokens[other_start:other_end]
-        if not first or not second:
+        difference = _Difference(more, start, end, less.tokens[other_start:other_end])
+        if not difference.first or not difference.second:
             return "a word is in one sentence only"
-        change = _neutral(more, start, end, second, attribute)
-        if change is None:
+        neutral = _neutral(difference, attribute)
+        if neutral is None:
             return "no neutral word known"
-        changes.append((start, end, *change))
-        sides = sides or {"identity": _joined(first), "anti_identity": _joined(second)}
+        changes.append((start, end, *neutral))
+        sides = sides or {"identity": _joined(difference.first), "anti_identity": _joined(difference.second)}
     if not changes:
         return "the sentences are equal"
     kind = max((change[3] for change in changes), key=("drop", "replace", "abstract").index)
@@ -188,55 +191,93 @@ def _differences(more: Parse, less: Parse) -> Iterator[tuple[int, int, int, int]
             yield a + article, b, c + article, d
 
 
-def _neutral(more: Parse, start: int, end: int, second: Sequence[Token], attribute: str) -> Neutral | None:
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """Words of a sentence, from `start` to `end`, and those that stand for them in the other sentence."""
+
+    sentence: Parse
+    start: int
+    end: int
+    second: Sequence[Token]
+
+    @property
+    def first(self) -> Sequence[Token]:
+        return self.sentence.tokens[self.start : self.end]
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The words of both sentences."""
+        return (*self.first, *self.second)
+
+    @property
+    def before(self) -> str:
+        """The part of speech of the word before them; empty at the beginning."""
+        return self.sentence.tokens[self.start - 1].pos if self.start else ""
+
+    @property
+    def after(self) -> str:
+        """The part of speech of the word after them; empty at the end."""
+        return "".join(token.pos for token in self.sentence.tokens[self.end : self.end + 1])
+
+
+def _neutral(difference: _Difference, attribute: str) -> Neutral | None:
     """The replacement of the words ('' drops them), or None where no rule fits."""
-    first = more.tokens[start:end]
-    tokens = (*first, *second)
-    if len(first) == len(second) == 1 and all(token.text.lower() in _GENDER for token in tokens):
-        return _case(*tokens), "replace"
-    adjectives = {word.lower() for group in _groups(attribute) for word in group.adjectives}
-    if _can_drop(more, start, end) and all(
-        token.text.lower() in adjectives or (token.pos == "ADJ" and token.dep in ("amod", "conj"))
-        for token in tokens
-    ):
+    if _are_pronouns(difference):
+        return _case(*difference.tokens), "replace"
+    if _can_drop(difference) and all(_is_adjective(token, attribute) for token in difference.tokens):
         return "", "drop"
-    neutral, other = (_nouns(attribute).get(_joined(words).lower()) for words in (first, second))
-    if neutral and other and _stands_as_noun(more, start, end):
+    nouns = _nouns(attribute)
+    neutral, other = (nouns.get(_joined(words).lower()) for words in (difference.first, difference.second))
+    if neutral and other and _stands_as_noun(difference):
         return neutral, "replace"
-    if all(token.pos == "PROPN" or token.text in _names() for token in tokens):
-        return _abstract(more, start, end, tokens)
+    if all(token.pos == "PROPN" or token.text in _names() for token in difference.tokens):
+        return _abstract(difference)
     return None
 
 
-def _stands_as_noun(more: Parse, start: int, end: int) -> bool:
+def _are_pronouns(difference: _Difference) -> bool:
+    """Whether one gendered pronoun stands for another."""
+    is_one_word = len(difference.first) == len(difference.second) == 1
+    return is_one_word and all(token.text.lower() in _GENDER for token in difference.tokens)
+
+
+def _is_adjective(token: Token, attribute: str) -> bool:
+    """Whether a word is an adjective of the attribute's groups, or any that describes a noun."""
+    is_listed = token.text.lower() in _adjectives(attribute)
+    return is_listed or (token.pos == "ADJ" and token.dep in ("amod", "conj"))
+
+
+def _stands_as_noun(difference: _Difference) -> bool:
     """Whether no noun follows, and a singular has its determiner (`Christian` may be a first name)."""
-    after = more.tokens[end].pos if end < len(more.tokens) else ""
-    bare = start == 0 or more.tokens[start - 1].pos not in ("DET", "PRON", "ADJ", "NUM", "PART")
-    return after not in ("NOUN", "PROPN", "NUM") and not (bare and more.tokens[end - 1].tag in ("NN", "NNP"))
-
-
-def _can_drop(more: Parse, start: int, end: int) -> bool:
-    """Whether a noun follows, and no adverb would be left without its adjective (a very boy)."""
-    if end >= len(more.tokens) or (start and more.tokens[start - 1].pos == "ADV"):
+    if difference.after in ("NOUN", "PROPN", "NUM"):
         return False
-    after = more.tokens[end]
-    return after.pos in ("NOUN", "ADJ") or (after.pos == "PROPN" and after.tag == "NNPS")
+    is_determined = difference.before in ("DET", "PRON", "ADJ", "NUM", "PART")
+    return is_determined or difference.first[-1].tag not in ("NN", "NNP")
 
 
-def _abstract(more: Parse, start: int, end: int, names: Sequence[Token]) -> Neutral | None:
+def _can_drop(difference: _Difference) -> bool:
+    """Whether a noun follows, and no adverb would be left without its adjective (a very boy)."""
+    if difference.before == "ADV":
+        return False
+    following = difference.sentence.tokens[difference.end : difference.end + 1]
+    is_people = [token.tag for token in following] == ["NNPS"] and difference.after == "PROPN"
+    return difference.after in ("NOUN", "ADJ") or is_people
+
+
+def _abstract(difference: _Difference) -> Neutral | None:
     """A person's name to `the person`, a people's to `people`, a country's to `the country`."""
-    beside = [more.tokens[place] for place in (start - 1, end) if 0 <= place < len(more.tokens)]
-    if any(token.pos == "PROPN" for token in beside):
+    names = difference.tokens
+    if "PROPN" in (difference.before, difference.after):
         return None  # part of a longer name
-    if all(token.tag == "NNPS" for token in names):
+    if {token.tag for token in names} == {"NNPS"}:
         return "people", "abstract"
-    described = start > 0 and more.tokens[start - 1].pos in ("DET", "NOUN", "ADJ", "PRON")
-    if described or any(token.tag != "NNP" and token.text not in _names() for token in names):
+    is_described = difference.before in ("DET", "NOUN", "ADJ", "PRON")
+    if is_described or any(token.tag != "NNP" and token.text not in _names() for token in names):
         return None
-    if all(token.entity == "GPE" for token in names):
+    entities = {token.entity for token in names}
+    if entities == {"GPE"}:
         return "the country", "abstract"
-    people = any(token.entity == "PERSON" for token in names)
-    return (_PERSON, "abstract") if people or not any(token.entity for token in names) else None
+    return (_PERSON, "abstract") if "PERSON" in entities or entities == {""} else None
 
 
 def _case(first: Token, second: Token) -> str:
@@ -252,19 +293,25 @@ def _case(first: Token, second: Token) -> str:
 def _apply(parsed: Parse, changes: Sequence[Change]) -> str:
     """The sentence after the changes; articles and capitals at its start are adapted."""
     words: dict[int, str] = {}
-    first = {span.start for span in parsed.sentences}
+    openings = {span.start for span in parsed.sentences}
     for start, end, text, _ in changes:
         words |= dict.fromkeys(range(start, end), "")
-        words[start] = text[:1].upper() + text[1:] if start in first else text
-    starts = {start for start, *_ in changes}
-    kept = [place for place in range(len(parsed.tokens)) if words.get(place, "x")]
+        words[start] = capitalised(text) if start in openings else text
+    words |= _articles(parsed, words, {start for start, *_ in changes})
+    text = parsed.replaced(words).lstrip()
+    return text[:1].upper() + text[1:] if parsed.text[:1].isupper() else text
+
+
+def _articles(parsed: Parse, words: Mapping[int, str], starts: set[int]) -> dict[int, str]:
+    """The articles before words that have changed, as the new words take them."""
+    articles = {}
+    kept = [place for place in range(len(parsed.tokens)) if words.get(place) != ""]
     for place, following in pairwise(kept):
         article = parsed.tokens[place].text
         if article.lower() in ("a", "an") and starts & set(range(place + 1, following + 1)):
             fitting = indefinite_article(words.get(following, parsed.tokens[following].text))
-            words[place] = fitting.capitalize() if article[0].isupper() else fitting
-    text = parsed.replaced(words).lstrip()
-    return text[0].upper() + text[1:] if parsed.text[:1].isupper() and text else text
+            articles[place] = match_case(fitting, article)
+    return articles
 
 
 def _joined(tokens: Sequence[Token]) -> str:
@@ -273,6 +320,11 @@ def _joined(tokens: Sequence[Token]) -> str:
 
 def _groups(attribute: str) -> list[Group]:
     return list(load_lexicon(attribute).groups.values()) if attribute in ATTRIBUTES else []
+
+
+@cache
+def _adjectives(attribute: str) -> frozenset[str]:
+    return frozenset(word.lower() for group in _groups(attribute) for word in group.adjectives)
 
 
 @cache
@@ -286,8 +338,7 @@ def _nouns(attribute: str) -> dict[str, str]:
 @cache
 def _names() -> frozenset[str]:
     """First names, some of which a tagger takes for nouns."""
-    groups = (group for name in ATTRIBUTES for group in _groups(name))
-    return frozenset(first_names()).union(*(group.names for group in groups))
+    return frozenset(first_names()).union(*(group.names for name in ATTRIBUTES for group in _groups(name)))
 
 
 def read_stereoset(opened: Opened) -> Read:
@@ -321,17 +372,17 @@ def read_bbq(opened: Opened) -> Read:
 
 
 def _bbq_row(row: Row) -> Row | None:
-    given = row.object("answer_info")
-    groups = {answer: given.texts(answer)[-1] for answer in ("ans0", "ans1", "ans2") if given.texts(answer)}
-    listed = row.inner(row.values.get("additional_metadata") or {}, "additional_metadata")
-    stereotyped = {_bbq_group(name) for name in listed.texts("stereotyped_groups")}
+    """The pair of a question; None where not exactly one answer is unknown and one of two is stereotyped."""
+    about = row.object("answer_info")
+    groups = {answer: about.texts(answer)[-1] for answer in _BBQ_ANSWERS if about.texts(answer)}
+    stereotyped = _bbq_stereotyped(row)
     unknown = [answer for answer, group in groups.items() if group == "unknown"]
-    named = [answer for answer in groups if answer not in unknown]
-    meant = [answer for answer in named if _bbq_group(groups[answer]) in stereotyped]
-    if len(unknown) != 1 or len(named) != 2 or len(meant) != 1:
+    meant = [answer for answer, group in groups.items() if _bbq_group(group) in stereotyped]
+    others = [answer for answer in groups if answer not in (*unknown, *meant)]
+    if (len(unknown), len(meant), len(others)) != (1, 1, 1):
         return None
-    other = next(answer for answer in named if answer != meant[0])
-    first, second = (other, meant[0]) if row.text("question_polarity") == "nonneg" else (meant[0], other)
+    is_turned = row.text("question_polarity") == "nonneg"
+    first, second = (*others, *meant) if is_turned else (*meant, *others)
     category = (row.maybe("category") or "group").lower().replace("_", "-")
     values = {
         "id": f"{category}-{row.values.get('example_id', row.line)}", "attribute": category,
@@ -340,6 +391,12 @@ def _bbq_row(row: Row) -> Row | None:
         "anti_group": groups[second], "construction": "abstract",
     }  # fmt: skip
     return Row(values, row.file, row.line)
+
+
+def _bbq_stereotyped(row: Row) -> set[str]:
+    """The groups that the question's stereotype is about."""
+    about = row.inner(row.values.get("additional_metadata") or {}, "additional_metadata")
+    return {_bbq_group(name) for name in about.texts("stereotyped_groups")}
 
 
 def _bbq_group(name: str) -> str:
@@ -373,29 +430,38 @@ def read_holisticbias(opened: Opened) -> Read:
 
 def read_winomt(opened: Opened) -> Read:
     """Sentences that differ in the pronoun's gender only; the reference names the occupation instead."""
-    beside = opened.path.with_name("en_pro.txt")
-    lines = text_lines(beside) if beside.is_file() else []
-    pro = {line.split("\t")[2] for line in lines if line.count("\t") > 2}
-    usual = {job.name: job.stereotype for job in load_occupations()}
     both: dict[tuple[str, str], dict[str, tuple[str, int]]] = {}
     for number, line in enumerate(text_lines(opened.path), start=1):
         cells = line.strip().split("\t")
         if len(cells) < 4:
             raise Row({}, opened.path, number).fail("gender, position, sentence and occupation are expected")
         both.setdefault((_PRONOUN.sub("_", cells[2]), cells[3]), {})[cells[0]] = (cells[2], number)
-    rows = []
+    stereotypes, rows = _stereotypes_beside(opened), []
     for (_, occupation), sides in both.items():
-        if not sides.keys() >= set(_GENDERS):
-            continue
-        known = [gender for gender in _GENDERS if sides[gender][0] in pro]
-        gender = known[0] if len(known) == 1 else usual.get(occupation)
-        if gender in _GENDERS:
-            (text, number), (other, _) = sides[gender], sides["female" if gender == "male" else "male"]
+        gender = _usual_gender(occupation, sides, stereotypes)
+        if gender is not None and sides.keys() >= set(_GENDERS):
+            (text, number), (other, _) = sides[gender], sides[_OTHER[gender]]
             sentences = (_PRONOUN.sub(r"[\1]", text), _PRONOUN.sub(r"[\1]", other))
             files = (opened.path, opened.path)
             rows.append(gender_pair(f"gender-{number}", sentences, f"the {occupation}", files, number))
     note = "a sentence of either gender and the stereotype are known"
     return rows, [f"{opened.path.name}: {note} for {len(rows)} of {len(both)}"]
+
+
+def _stereotypes_beside(opened: Opened) -> set[str]:
+    """The sentences of en_pro.txt beside the file; none where it is not there."""
+    beside = opened.path.with_name("en_pro.txt")
+    lines = text_lines(beside) if beside.is_file() else []
+    return {line.split("\t")[2] for line in lines if line.count("\t") > 2}
+
+
+def _usual_gender(occupation: str, sides: Mapping[str, tuple[str, int]], stereotypes: set[str]) -> str | None:
+    """The gender whose sentence is the stereotype, else that which an occupation is linked with."""
+    stereotyped = [gender for gender, (text, _) in sides.items() if text in stereotypes]
+    if len(stereotyped) == 1:
+        return stereotyped[0]
+    linked = {job.name: job.stereotype for job in load_occupations()}.get(occupation)
+    return linked if linked in _GENDERS else None
 
 
 READERS: Mapping[str, Callable[[Opened], Read]] = {

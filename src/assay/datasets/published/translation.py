@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from assay.core import Sample
 from assay.datasets.files import read_text, text_lines
@@ -68,13 +69,18 @@ def _folder_rated(opened: Opened, folder: Path, pair: str, scores: Mapping[str, 
         for count in (len(texts), *map(len, references.values()), *map(len, judged.values())):
             if count != len(sources):
                 raise DataError(f"{folder}: {system} has {count} lines where the source has {len(sources)}")
+        by_people = _by_people(is_human=system in references)
         for n, source in enumerate(sources):
             people = {name: lines[n] for name, lines in references.items()}
             human = {kind: (value,) for kind, values in judged.items() if (value := values[n]) is not None}
-            by_people = {"human_system": True} if system in references else {}
-            meta = {"language_pair": pair, **where[n], **by_people}
             sample = Sample(texts[n], chosen_references(people, system, opened.reference), source)
+            meta = {"language_pair": pair, **where[n], **by_people}
             yield Rated(f"{pair}/{n}/{system}", sample, system, f"{pair}/{n}", human, meta)
+
+
+def _by_people(*, is_human: bool) -> dict[str, Any]:
+    """What `meta` says of a text that people wrote."""
+    return {"human_system": True} if is_human else {}
 
 
 def _documents(path: Path, count: int) -> list[dict[str, str]]:
@@ -151,7 +157,7 @@ def with_people(
             texts.setdefault(item.doc, {})[item.system] = item.sample.hypothesis
     check_reference(opened.reference, (name for by_name in texts.values() for name in by_name), opened.path)
     for item in items:
-        known = texts.get(item.doc, {})
-        compared = chosen_references(known, item.system or "", opened.reference or reference)
-        meta = {**item.meta} | ({"human_system": True} if item.system in known else {})
+        of_people = texts.get(item.doc, {})
+        compared = chosen_references(of_people, item.system or "", opened.reference or reference)
+        meta = {**item.meta, **_by_people(is_human=item.system in of_people)}
         yield replace(item, sample=replace(item.sample, references=compared), meta=meta)
