@@ -5,8 +5,8 @@ from __future__ import annotations
 from assay.core import Record
 from assay.datasets.records import embedded_records
 from assay.files import toml_file
-from assay.perturbations.checklist.catalogue import TASKS, applied, catalogue
-from assay.vocabulary import Task
+from assay.perturbations.checklist.catalogue import applied, catalogue
+from assay.vocabulary import CHECKLIST_TASKS, Task
 
 HEAD = """# The perturbation checklist
 
@@ -25,7 +25,7 @@ templates, each by itself.
 
 def page() -> str:
     """docs/catalogue.md: every template with how often it applies and an example made by running it."""
-    corpora = {task: embedded_records(task) for task in TASKS}
+    corpora = {task: embedded_records(task) for task in CHECKLIST_TASKS}
     names = dict.fromkeys(entry.template for entry in catalogue())
     return "\n".join([HEAD, *(section(name, corpora) for name in names)])
 

@@ -1,4 +1,4 @@
-"""A package installed with pip plugs in a metric or an audit by entry point; a clash of names raises."""
+"""A package installed with pip plugs in a metric, an audit or an edit by entry point; a clash of names raises."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,10 +36,16 @@ class Vowels(Metric):
     def score(self, samples):
         return [sum(c in "aeiou" for c in s.hypothesis) / max(1, len(s.hypothesis)) for s in samples]
 '''
-# The audit that CONTRIBUTING.md shows, as it stands there.
-AUDIT = re.search(
-    r"\*\*An audit\.\*\*.*?```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S
-)
+
+
+def _shown(what: str) -> str:
+    """The module that CONTRIBUTING.md shows for a kind of plug-in, as it stands there."""
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    found = re.search(rf"\*\*{what}\.\*\*.*?```python\n(.*?)```", guide, re.S)
+    assert found is not None
+    return found[1]
+
+
 TITLE = "Texts in capital letters"
 SENTENCE = re.compile(r"rougeL .*the same text in capital letters.* 50 of 100 cases")
 
@@ -88,8 +95,7 @@ def test_a_clash_of_names_raises(tmp_path: Path) -> None:
 def plugged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """The audit of CONTRIBUTING.md, installed and run twice: BLEU minds capital letters, ROUGE is blind to them."""
     folder = tmp_path_factory.mktemp("plugged")
-    assert AUDIT is not None
-    env = _install(folder, "audits", "capitals", AUDIT[1]) | {"COLUMNS": "200"}
+    env = _install(folder, "audits", "capitals", _shown("An audit")) | {"COLUMNS": "200"}
     for name, bar in (("strict", "75"), ("lenient", "25")):
         words = ("run", "capitals", "-m", "bleu", "-m", "rougeL", "--bar", bar, "--cache", "none")
         done = _assay(*words, "--out", name, env=env, cwd=folder)
@@ -135,3 +141,48 @@ def test_compare_gate_and_card_know_it(plugged: tuple[Path, dict[str, str]]) -> 
     assert SENTENCE.search(card)
     assert _assay("gate", "strict", "--fail-on", "blind", env=env, cwd=folder).returncode == 1
     assert _assay("gate", "lenient", "--fail-on", "blind", env=env, cwd=folder).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The perturbation of CONTRIBUTING.md, installed, in a run of the stress tests and one of the checklist."""
+    folder = tmp_path_factory.mktemp("edited")
+    env = _install(folder, "perturbations", "shouting", _shown("A perturbation")) | {"COLUMNS": "200"}
+    for audit in ("stress", "checklist"):
+        words = ("run", audit, "-m", "bleu", "-m", "rougeL", "--only", "shouting", "--limit", "30")
+        done = _assay(*words, "--cache", "none", "--out", audit, env=env, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder, env
+
+
+def test_a_plugged_edit_keeps_the_contract_and_is_listed(edited: tuple[Path, dict[str, str]]) -> None:
+    folder, env = edited
+    code = "from assay.testing import check_perturbation; check_perturbation('shouting')"
+    done = _python(code, env=env, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    listed = json.loads(_assay("list", "perturbations", "--json", env=env, cwd=folder).stdout)
+    (row,) = [row for row in listed["perturbations"] if row["name"] == "shouting"]
+    assert (row["criterion"], row["what"]) == (
+        "fluency",
+        "A share of the words is written in capital letters.",
+    )
+    changed = _assay("perturb", "shouting:level=1", "--text", "It rains.", env=env, cwd=folder)
+    assert "IT RAINS." in changed.stdout
+
+
+@pytest.mark.parametrize(
+    ("audit", "slice_", "what"),
+    [
+        ("stress", "translation/shouting", "one damaged by shouting"),
+        ("checklist", "translation/fluency/shouting", "one with words in capital letters"),
+    ],
+)
+def test_audits_ask_about_a_plugged_edit(
+    audit: str, slice_: str, what: str, edited: tuple[Path, dict[str, str]]
+) -> None:
+    """BLEU minds capital letters, ROUGE is blind to them, and the report says so in the words of the class."""
+    folder, _ = edited
+    findings = pl.read_parquet(folder / audit / "findings.parquet")
+    judged = findings.filter(slice=slice_, statistic="right_order")
+    assert dict(judged.select("metric", "verdict").iter_rows()) == {"bleu": "pass", "rougeL": "fail"}
+    assert what in (folder / audit / "report.html").read_text("utf-8")

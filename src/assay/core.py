@@ -14,7 +14,19 @@ from numpy.typing import NDArray
 
 from assay.language import language_of
 from assay.recipe import Recipe, digest, generator
-from assay.vocabulary import Cost, Criterion, DataKind, Expectation, Need, Paradigm, Question, Task, Verdict
+from assay.vocabulary import (
+    Aspect,
+    Cost,
+    Criterion,
+    DataKind,
+    Expectation,
+    Need,
+    Paradigm,
+    Question,
+    Task,
+    Verdict,
+    aspect_of,
+)
 
 Floats = NDArray[np.float64]
 
@@ -437,14 +449,27 @@ class Measure:
 
 
 class Perturbation(Recipe, ABC):
-    """A text to a worse text (or an equally good one). A frozen dataclass; its level is a field."""
+    """A text to a worse text (or an equally good one). A frozen dataclass; its level is a field.
+
+    `assay run stress` asks metrics about it at its `levels`, `assay run checklist` for its `tasks`.
+    """
 
     criterion: ClassVar[Criterion]
     expect: ClassVar[Expectation] = "lower"
+    title: ClassVar[str] = ""  # what the changed text has, as a noun phrase; the name in words, if empty
+    levels: ClassVar[tuple[float, ...]] = ()  # of the field `level` in the stress tests, weakest first
+    for_english: ClassVar[bool] = True  # whether the stress tests use it on English texts unasked
+    tasks: ClassVar[tuple[Task, ...]] = ()  # of the checklist, where it harms the criterion (or keeps it)
+    severity: ClassVar[float] = 5.0  # how much people should mind, from 0 to 10
     reads: ClassVar[Literal["", "source", "references", "context", "others"]] = ""  # needed beside the gold
     languages: ClassVar[frozenset[str] | None] = frozenset({"en"})  # None: any language
     seeded: ClassVar[bool] = True  # another seed may give another text
     switched: ClassVar[bool] = False  # words change places only, which the noise-ratio counts twice
+
+    @property
+    def aspect(self) -> Aspect:
+        """Whether it changes what a text means, or its form; by its criterion, unless a class says more."""
+        return aspect_of(self.criterion)
 
     @property
     def method(self) -> str | None:
@@ -498,6 +523,11 @@ class Audit(Recipe, ABC):
     def foreseen(self, about: Mapping[str, Any]) -> Sequence[Case]:
         """What `more` will surely ask of a metric with these facts, so that its cost is known before."""
         return ()
+
+    @property
+    def subjects(self) -> Mapping[str, str]:
+        """What the last parts of its slices stand for, in words, where a part says too little by itself."""
+        return {}
 
     def panel(self) -> Sequence[str]:
         """Specs of further metrics that score this audit's cases, beside those asked for."""

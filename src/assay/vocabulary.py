@@ -39,6 +39,12 @@ MEANING: frozenset[Criterion] = frozenset(
         "thoroughness", "correctness", "data coverage", "listening",
     }
 )  # fmt: skip
+# What an edit changes: what a text means, or its form alone.
+Aspect = Literal["meaning", "form"]
+# The tasks whose criteria the checklist knows.
+CHECKLIST_TASKS: tuple[Task, ...] = (
+    "translation", "summarisation", "question-generation", "dialogue", "image-captioning", "data-to-text",
+)  # fmt: skip
 # What a user's data can be: the audits that take it say which (`Audit.reads`).
 DataKind = Literal[
     "ratings", "records", "sources", "pairs", "captions", "association", "systems", "questions",
@@ -69,3 +75,8 @@ class Range:
 NonNegative = Annotated[int, Range(0)]
 Share = Annotated[float, Range(0, 1)]
 Layer = Annotated[int, Range(-math.inf)]  # negative: counted from the last layer
+
+
+def aspect_of(criterion: str) -> Aspect:
+    """Whether an edit that harms a criterion changes what a text means, or its form."""
+    return "meaning" if criterion.replace("-", " ") in MEANING else "form"

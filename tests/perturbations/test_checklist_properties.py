@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from assay.core import Record
 from assay.datasets.records import embedded_records
 from assay.files import toml_file
-from assay.names.registry import perturbation_class
-from assay.perturbations.checklist.catalogue import TASKS, applied, catalogue
-from assay.vocabulary import Criterion, Task
+from assay.names.registry import perturbation_class, perturbation_classes
+from assay.perturbations.checklist.catalogue import applied, catalogue
+from assay.vocabulary import CHECKLIST_TASKS, Criterion, Task
 
 TEMPLATES = sorted({entry.template for entry in catalogue()})
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -39,7 +39,7 @@ def record(gold: str, task: Task = "dialogue") -> Record:
 
 @pytest.fixture(scope="module")
 def corpora() -> dict[Task, list[Record]]:
-    return {task: embedded_records(task) for task in TASKS}
+    return {task: embedded_records(task) for task in CHECKLIST_TASKS}
 
 
 def test_the_catalogue_is_whole() -> None:
@@ -48,10 +48,17 @@ def test_the_catalogue_is_whole() -> None:
     assert len(TEMPLATES) >= 34
     assert set(get_args(Criterion)) - {"consistency"} == {entry.criterion for entry in catalogue()}
     assert len({entry.slice for entry in catalogue()}) == len(catalogue())
-    assert {entry.task for entry in catalogue()} == set(TASKS)
+    assert {entry.task for entry in catalogue()} == set(CHECKLIST_TASKS)
     assert all(0 <= entry.severity <= 10 for entry in catalogue())
     for entry in catalogue():
         assert (entry.expect == "same") == (entry.criterion == "invariance") == (entry.severity < 1)
+
+
+def test_a_class_says_for_which_tasks_it_is_asked() -> None:
+    asked = {name: kind.tasks for name, kind in perturbation_classes().items() if kind.tasks}
+    rows = {name: {entry.task for entry in catalogue() if entry.template == name} for name in TEMPLATES}
+    assert {name: set(tasks) for name, tasks in asked.items()} == rows
+    assert all(perturbation_class(name).title for name in TEMPLATES)
 
 
 def test_every_row_applies_or_says_why() -> None:

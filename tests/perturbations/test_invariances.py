@@ -8,11 +8,11 @@ from assay.core import Record
 from assay.datasets.records import embedded_records
 from assay.files import toml_file, tsv_file
 from assay.names.registry import perturbation_class
-from assay.perturbations.checklist.catalogue import TASKS, catalogue
+from assay.perturbations.checklist.catalogue import catalogue
 from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.checklist.rewordings import REWORDINGS, content_recall
 from assay.perturbations.edit import read
-from assay.vocabulary import Task
+from assay.vocabulary import CHECKLIST_TASKS, Task
 
 
 def changed(name: str, gold: str, task: Task = "translation") -> str | None:
@@ -145,7 +145,7 @@ def test_captions_take_another_form(gold: str, expected: str | None) -> None:
     assert changed("caption-form", gold, "image-captioning") == expected
 
 
-@pytest.mark.parametrize(("task", "least"), [("question-generation", 0.3), *((t, 0.5) for t in TASKS if t != "question-generation")])  # fmt: skip
+@pytest.mark.parametrize(("task", "least"), [("question-generation", 0.3), *((t, 0.5) for t in CHECKLIST_TASKS if t != "question-generation")])  # fmt: skip
 def test_most_texts_have_another_wording(task: Task, least: float) -> None:
     records = embedded_records(task)
     template = perturbation_class("rewording")()

@@ -14,7 +14,8 @@ from assay.reading.verdicts import AuditInfo, Row
 
 ORDER = Statistic("right_order", "", "of 100", bad="low", bar=75.0)
 LOST = Statistic("lost_words", "", "of a lost word", bad="far", bar=0.25)
-ERRORS = AuditInfo("checklist", "Checklist", "robustness", {}, (ORDER,), (), "")
+SUBJECTS = {"negate": "a negated main clause"}
+ERRORS = AuditInfo("checklist", "Checklist", "robustness", {}, (ORDER,), (), "", SUBJECTS)
 FAIRNESS = AuditInfo("stereotype", "Groups", "fairness", {}, (LOST,), (), "")
 
 

@@ -20,7 +20,8 @@ from assay.datasets.published.corpora import read_records
 from assay.datasets.records import ONLY_REFERENCE, embedded_records, read_text_sets, task_named
 from assay.errors import DataError
 from assay.language import is_unspaced, language_name, split_words
-from assay.vocabulary import MEANING, DataKind, Language, NonNegative, Question, Rule, Task
+from assay.names.registry import perturbation_classes
+from assay.vocabulary import DataKind, Language, NonNegative, Question, Rule, Task
 
 _ELSEWHERE: tuple[Task, ...] = ("translation",)  # the embedded texts of other languages than English
 _POOL = 20  # texts enough to borrow from
@@ -307,9 +308,9 @@ def circular_note(name: str, circular: int, kept: int) -> str:
     return f"{circular:,} of {circular + kept:,} texts of {name} left out: {ONLY_REFERENCE}"
 
 
-def aspect_of(criterion: str) -> str:
-    """Whether an edit that harms a criterion changes what a text means, or its form."""
-    return "meaning" if criterion.replace("-", " ") in MEANING else "form"
+def titles() -> dict[str, str]:
+    """What edits do to a text, in words, by their names."""
+    return {name: kind.title for name, kind in perturbation_classes().items() if kind.title}
 
 
 def language_notes(

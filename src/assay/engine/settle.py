@@ -149,5 +149,6 @@ def describe(audit: Audit) -> dict[str, Any]:
             for statistic in (*audit.statistics, STATISTIC)
         ],
         "advice": audit.advice,
+        "subjects": dict(audit.subjects),
         "charts": [{name: getattr(chart, name) for name in chart.__slots__} for chart in audit.charts],
     }

@@ -25,13 +25,18 @@ Kind = Literal["metrics", "audits", "perturbations"]
 def names(kind: Kind) -> dict[str, tuple[str, str | None]]:
     """Every name of a kind: where its class is, and which output the name reads."""
     table: dict[str, tuple[str, str | None]] = {}
-    plugged = {entry.name: entry.value for entry in entry_points(group=f"assay.{kind}")}
-    for pattern, where in [*_built_in(kind), *plugged.items()]:
+    for pattern, where in [*_built_in(kind), *plugged(kind).items()]:
         for name, output in _expand(pattern):
             if name in table:
                 raise SpecError(f"two {kind} are called {name!r}: {table[name][0]} and {where}; rename one")
             table[name] = (where, output)
     return table
+
+
+@cache
+def plugged(kind: Kind) -> dict[str, str]:
+    """The names that other packages add, by entry point, and where their classes are."""
+    return {entry.name: entry.value for entry in entry_points(group=f"assay.{kind}")}
 
 
 def _built_in(kind: Kind) -> Iterator[tuple[str, str]]:
@@ -87,3 +92,8 @@ def audit_class(name: str) -> type[Audit]:
 def perturbation_class(name: str) -> type[Perturbation]:
     """The perturbation of that name."""
     return find("perturbations", name)[0]
+
+
+def perturbation_classes() -> dict[str, type[Perturbation]]:
+    """All perturbations by name, those of plug-ins last."""
+    return {name: perturbation_class(name) for name in names("perturbations")}

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from random import Random
 from typing import Literal, get_args
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.errors import SpecError, suggest
 from assay.files import toml_file
 from assay.language import join_words, split_words
@@ -27,60 +27,96 @@ PLACES: tuple[Place, ...] = get_args(Place)
 CONTROL = "control"
 
 
-@edit.template("repeated-ending", "avoiding repetition", languages=None)
-def RepeatedEnding(text: str, rng: Random, *, level: int = 10, words: int = 4) -> str | None:
+@dataclass(frozen=True)
+class RepeatedEnding(Perturbation):
     """`level` copies of the last `words` words follow the text."""
-    ending = join_words(split_words(text)[-words:], text)
-    if ending.endswith("."):  # as in the release: it then looks like a sentence
-        ending = ending[0].upper() + ending[1:]
-    return join_words([text, *[ending] * level], text) if ending else None
+
+    name = "repeated-ending"
+    criterion = "avoiding repetition"
+    languages = None
+
+    level: int = 10
+    words: int = 4
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        ending = join_words(split_words(text)[-self.words :], text)
+        if ending.endswith("."):  # as in the release: it then looks like a sentence
+            ending = ending[0].upper() + ending[1:]
+        return join_words([text, *[ending] * self.level], text) if ending else None
 
 
-@edit.template("frequent-ngrams", "structure and coherence", reads="others", languages=None)
-def FrequentNgrams(
-    record: Record, rng: Random, *, level: int = 10, n: int = 4, length: int = 0
-) -> str | None:
+@dataclass(frozen=True)
+class FrequentNgrams(Perturbation):
     """N-grams drawn uniformly from the `level` most frequent ones of the corpus.
 
     `length` is in words; 0 means as long as the clean text, so that a metric cannot go by length.
     """
-    frequent = frequent_ngrams(tuple(record.others), n)[:level]
-    length = length or len(split_words(record.gold))
-    words: list[str] = []
-    while frequent and len(words) < length:
-        words += rng.choice(frequent)
-    return join_words(words[:length], record.gold) or None
+
+    name = "frequent-ngrams"
+    criterion = "structure and coherence"
+    reads = "others"
+    languages = None
+
+    level: int = 10
+    n: int = 4
+    length: int = 0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        frequent = frequent_ngrams(tuple(record.others), self.n)[: self.level]
+        length = self.length or len(split_words(record.gold))
+        words: list[str] = []
+        while frequent and len(words) < length:
+            words += rng.choice(frequent)
+        return join_words(words[:length], record.gold)
 
 
-@edit.template("copied-source", "adequacy", reads="source", languages=None)
-def CopiedSource(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class CopiedSource(Perturbation):
     """The first `level` share of the source in place of the text."""
-    if record.source is None or level >= 1:
-        return record.source
-    words = split_words(record.source)
-    return join_words(words[: max(1, round(len(words) * level))], record.source)
+
+    name = "copied-source"
+    criterion = "adequacy"
+    reads = "source"
+    languages = None
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        if record.source is None or self.level >= 1:
+            return record.source
+        words = split_words(record.source)
+        return join_words(words[: max(1, round(len(words) * self.level))], record.source)
 
 
-@edit.template("positioned-error", "fluency", languages=None)
-def PositionedError(
-    record: Record, rng: Random, *, level: int = 10, position: Position = "middle", kind: ErrorKind = "random"
-) -> str | None:
+@dataclass(frozen=True)
+class PositionedError(Perturbation):
     """A span of `level` words in one place is shuffled, or replaced by words of the corpus.
 
     The text must be long enough for three such spans.
     """
-    words = split_words(record.gold)
-    if len(words) < 3 * level:
-        return None
-    last = len(words) - level
-    start = {"start": 0, "middle": last // 2, "end": last}[position]
-    span = words[start : start + level]
-    if kind == "shuffle":
-        rng.shuffle(span)
-    else:
-        vocabulary = corpus_words(tuple(record.others) or (record.gold,))
-        span = [rng.choice(vocabulary) for _ in span]
-    return join_words([*words[:start], *span, *words[start + level :]], record.gold)
+
+    name = "positioned-error"
+    criterion = "fluency"
+    languages = None
+
+    level: int = 10
+    position: Position = "middle"
+    kind: ErrorKind = "random"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        words = split_words(record.gold)
+        if len(words) < 3 * self.level:
+            return None
+        last = len(words) - self.level
+        start = {"start": 0, "middle": last // 2, "end": last}[self.position]
+        span = words[start : start + self.level]
+        if self.kind == "shuffle":
+            rng.shuffle(span)
+        else:
+            vocabulary = corpus_words(tuple(record.others) or (record.gold,))
+            span = [rng.choice(vocabulary) for _ in span]
+        return join_words([*words[:start], *span, *words[start + self.level :]], record.gold)
 
 
 @lru_cache(maxsize=32)
@@ -128,14 +164,22 @@ def placed(injection: str, text: str, place: Place) -> str:
     return f"{injection} {text}" if place == "prefix" else f"{text} {injection}"
 
 
-@edit.template("injection", "adequacy", languages=None)
-def Injected(
-    record: Record, rng: Random, *, level: int = 1, injection: str = "answer-yes-full", place: Place = "alone"
-) -> str | None:
+@dataclass(frozen=True)
+class Injected(Perturbation):
     """An injection, `level` times, in place of the text or beside an unrelated text."""
-    known = injections()
-    if injection not in known:
-        raise SpecError(f"unknown injection {injection!r}{suggest(injection, known)}")
-    wording = " ".join([known[injection].worded(record.task)] * level)
-    other = "" if place == "alone" else edit.unrelated_text(record, rng)
-    return None if other is None else placed(wording, other, place)
+
+    name = "injection"
+    criterion = "adequacy"
+    languages = None
+
+    level: int = 1
+    injection: str = "answer-yes-full"
+    place: Place = "alone"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        known = injections()
+        if self.injection not in known:
+            raise SpecError(f"unknown injection {self.injection!r}{suggest(self.injection, known)}")
+        wording = " ".join([known[self.injection].worded(record.task)] * self.level)
+        other = "" if self.place == "alone" else edit.unrelated_text(record, rng)
+        return None if other is None else placed(wording, other, self.place)

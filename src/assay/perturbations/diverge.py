@@ -44,6 +44,9 @@ class BertDiverge(Perturbation):
 
     name = "bert-diverge"
     criterion = "consistency"
+    title = "words that a model put in"
+    levels = (0.1, 0.2, 0.3, 0.4)
+
     level: float = 0.3
     model: str | None = None
 
@@ -84,6 +87,9 @@ class MaskedWords(Perturbation):
 
     name = "masked-words"
     criterion = "relevance"
+    title = "nouns replaced by likely others"
+    tasks = ("question-generation",)
+
     share: float = 0.3
 
     @property

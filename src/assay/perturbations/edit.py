@@ -1,30 +1,28 @@
 """Look at a parsed text (`read` gives a `Text`), look words up and change it: what perturbations share.
 
-`rewrite` replaces words by token index and repairs what that breaks; `template` makes a perturbation of a
-function; the `draw_` functions choose what to change.
+`rewrite` replaces words by token index and repairs what that breaks; a `ParseEdit` says which words; the
+`draw_` functions choose what to change.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from abc import abstractmethod
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from inspect import signature
 from itertools import pairwise
 from operator import attrgetter
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import ClassVar, TypeVar
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import CLASSES, capitalised, indefinite_article, match_case
 from assay.files import word_set
-from assay.language import join_words, language_of, split_sentences_of, split_words
+from assay.language import language_of, split_sentences_of
 from assay.models.nlp import Parse, Span, Token, parse_one
-from assay.vocabulary import Criterion, Expectation
 
 T = TypeVar("T")
 
@@ -189,60 +187,18 @@ def body_and_end(sentence: str) -> tuple[str, str]:
     return (body, sentence[len(body) :]) if body else (sentence, "")
 
 
-class Template(Perturbation):
-    """A perturbation that `template` made of a function; its options are fields."""
+class ParseEdit(Perturbation):
+    """A perturbation that changes words of a parsed text, and leaves the writing of it to `rewrite`."""
 
-    if TYPE_CHECKING:
+    repair: ClassVar[bool] = True  # whether articles, spaces and marks are put right
 
-        def __init__(self, *values: Any, **options: Any) -> None: ...
+    @abstractmethod
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        """New words by token index; '' drops a word."""
 
-
-_VIEWS: Mapping[str, Callable[[Record], Any]] = {
-    "record": lambda record: record,
-    "text": lambda record: record.gold,
-    "words": lambda record: split_words(record.gold),
-    "pieces": lambda record: sentences(record.gold),
-    "parse": lambda record: read(record.gold),
-}
-
-
-def template(
-    name: str,
-    criterion: Criterion,
-    *,
-    expect: Expectation = "lower",
-    reads: Literal["", "references", "context", "source", "others"] = "",
-    languages: frozenset[str] | None = Perturbation.languages,
-    seeded: bool = True,
-    switched: bool = False,
-    repair: bool = True,
-) -> Callable[[Callable[..., str | list[str] | Mapping[int, str] | None]], type[Template]]:
-    """Make a perturbation of a function, which is named like the class that it becomes.
-
-    The name of its first parameter says what the function looks at: the `record`, or of the clean text the
-    `text`, its `words`, its `pieces` (sentences) or its `parse`; the second is the generator. Keyword-only
-    parameters become fields. It returns the new text or its new words, None where it does not apply, or, for
-    a parse, new words by token index ('' drops a word), to be written by `rewrite`.
-    """
-
-    def build(function: Callable[..., str | list[str] | Mapping[int, str] | None]) -> type[Template]:
-        view, _, *options = signature(function).parameters.values()
-
-        def apply(self: Template, record: Record, rng: Random) -> str | None:
-            seen = _VIEWS[view.name](record)
-            changed = function(seen, rng, **{option.name: getattr(self, option.name) for option in options})
-            if isinstance(changed, list):
-                return join_words(changed, record.gold)
-            return rewrite(seen, changed, repair=repair) if isinstance(changed, Mapping) else changed
-
-        members = {key: getattr(function, key) for key in ("__doc__", "__module__")}
-        members |= {"name": name, "criterion": criterion, "expect": expect, "reads": reads, "apply": apply}
-        members |= {"languages": languages, "seeded": seeded, "switched": switched}
-        members |= {option.name: option.default for option in options}
-        members["__annotations__"] = {option.name: option.annotation for option in options}
-        return dataclass(frozen=True)(type(function.__name__, (Template,), members))
-
-    return build
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = read(record.gold)
+        return rewrite(parse, self.changes(parse, rng), repair=self.repair)
 
 
 def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True, articles: bool = True) -> str:

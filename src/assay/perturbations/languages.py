@@ -5,9 +5,10 @@ parts that were not translated.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from random import Random
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.language import is_unspaced, join_words, language_of, split_sentences_of, split_words
 from assay.perturbations import edit
 from assay.perturbations.scripts import changed_by, tidy
@@ -24,16 +25,26 @@ _PAIR = re.compile(r"[\u3400-\u9fff]{2}")
 _FIGURE = re.compile(r"(?<![\d.,:])[1-9]\d{0,6}(?![\d:A-Za-z]|[.,]\d)")
 
 
-@edit.template("content-word-drop", "informativeness", languages=None)
-def ContentWordDrop(record: Record, rng: Random, *, level: float = 0.3) -> str | None:
+@dataclass(frozen=True)
+class ContentWordDrop(Perturbation):
     """A share of the content words is left out.
 
     In spaced scripts these are words of four letters or more that are no function words; in Japanese, runs
     of kanji or katakana; in Chinese, pairs of characters without function words.
     """
-    found = _content_words(record)
-    drawn = edit.draw_share(found, level, rng) if len(found) > 1 else []
-    return tidy(record.gold, [(start, end, "") for start, end in drawn]) if drawn else None
+
+    name = "content-word-drop"
+    criterion = "informativeness"
+    levels = (0.1, 0.3)
+    for_english = False
+    languages = None
+
+    level: float = 0.3
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        found = _content_words(record)
+        drawn = edit.draw_share(found, self.level, rng) if len(found) > 1 else []
+        return tidy(record.gold, [(start, end, "") for start, end in drawn]) if drawn else None
 
 
 def _content_words(record: Record) -> list[tuple[int, int]]:
@@ -50,14 +61,24 @@ def _content_words(record: Record) -> list[tuple[int, int]]:
     return [match.span() for match in pattern.finditer(text) if match[0].lower() not in light]
 
 
-@edit.template("dropped-clause", "thoroughness", languages=None)
-def DroppedClause(record: Record, rng: Random, *, level: int = 1) -> str | None:
+@dataclass(frozen=True)
+class DroppedClause(Perturbation):
     """`level` clauses, between the marks of the script, are left out, but never the one that opens a
     sentence; whole sentences where none has two."""
-    text = record.gold
-    for _ in range(level):
-        text = _without_a_clause(text, record.language, rng) or text
-    return text if text != record.gold else None
+
+    name = "dropped-clause"
+    criterion = "thoroughness"
+    levels = (1, 2)
+    for_english = False
+    languages = None
+
+    level: int = 1
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        for _ in range(self.level):
+            text = _without_a_clause(text, record.language, rng) or text
+        return text if text != record.gold else None
 
 
 def _without_a_clause(text: str, language: str, rng: Random) -> str | None:
@@ -94,15 +115,25 @@ def _length(clause: str) -> int:
     return sum(any(map(str.isalnum, word)) for word in split_words(clause))
 
 
-@edit.template("repeated-clause", "avoiding repetition", languages=None)
-def RepeatedClause(record: Record, rng: Random, *, level: int = 1) -> str:
+@dataclass(frozen=True)
+class RepeatedClause(Perturbation):
     """`level` clauses stand twice, one after the other."""
-    sentences = split_sentences_of(record.gold)
-    for place in sorted(rng.sample(range(len(sentences)), min(level, len(sentences)))):
-        clauses = _clauses(sentences[place], record.language)
-        twice = rng.randrange(len(clauses))
-        sentences[place] = _with_one_twice(clauses, twice)
-    return join_words(sentences, record.gold)
+
+    name = "repeated-clause"
+    criterion = "avoiding repetition"
+    levels = (1, 2)
+    for_english = False
+    languages = None
+
+    level: int = 1
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        sentences = split_sentences_of(record.gold)
+        for place in sorted(rng.sample(range(len(sentences)), min(self.level, len(sentences)))):
+            clauses = _clauses(sentences[place], record.language)
+            twice = rng.randrange(len(clauses))
+            sentences[place] = _with_one_twice(clauses, twice)
+        return join_words(sentences, record.gold)
 
 
 def _with_one_twice(clauses: list[str], twice: int) -> str:
@@ -118,18 +149,28 @@ def _with_one_twice(clauses: list[str], twice: int) -> str:
     return "".join([*clauses[: twice + 1], second, *clauses[twice + 1 :]])
 
 
-@edit.template("other-numbers", "correctness", languages=LANGUAGES)
-def OtherNumbers(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class OtherNumbers(Perturbation):
     """A share of the numbers, in figures or words, becomes another one of the same form."""
-    rules = table(record.language, "numbers")
-    cuts = rules.drawn(record.gold, 1.0, rng) if rules else []
-    written = [(start, end) for start, end, _ in cuts]
-    for match in _FIGURE.finditer(record.gold):
-        other = _other_figure(match[0], rng)
-        if other and not any(start < match.end() and match.start() < end for start, end in written):
-            cuts.append((*match.span(), other))
-    drawn = edit.draw_share(sorted(cuts), level, rng)
-    return edit.splice(record.gold, drawn) if drawn else None
+
+    name = "other-numbers"
+    criterion = "correctness"
+    levels = (0.5, 1.0)
+    for_english = False
+    languages = LANGUAGES
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        rules = table(record.language, "numbers")
+        cuts = rules.drawn(record.gold, 1.0, rng) if rules else []
+        written = [(start, end) for start, end, _ in cuts]
+        for match in _FIGURE.finditer(record.gold):
+            other = _other_figure(match[0], rng)
+            if other and not any(start < match.end() and match.start() < end for start, end in written):
+                cuts.append((*match.span(), other))
+        drawn = edit.draw_share(sorted(cuts), self.level, rng)
+        return edit.splice(record.gold, drawn) if drawn else None
 
 
 def _other_figure(figure: str, rng: Random) -> str | None:
@@ -142,31 +183,61 @@ def _other_figure(figure: str, rng: Random) -> str | None:
     return str(rng.choice(options)) if options else None
 
 
-@edit.template("other-names", "correctness", languages=LANGUAGES)
-def OtherNames(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class OtherNames(Perturbation):
     """A share of the names of people, towns and countries that the list has becomes another one."""
-    return _by_table(record, "names", level, rng)
+
+    name = "other-names"
+    criterion = "correctness"
+    levels = (0.5, 1.0)
+    for_english = False
+    languages = LANGUAGES
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return _by_table(record, "names", self.level, rng)
 
 
-@edit.template("opposite-words", "consistency", languages=LANGUAGES)
-def OppositeWords(record: Record, rng: Random, *, level: int = 1) -> str | None:
+@dataclass(frozen=True)
+class OppositeWords(Perturbation):
     """`level` words become their opposite, or another of their kind: a day, a month, a relative.
 
     They are few, since two opposites in one sentence may make it true again.
     """
-    rules = table(record.language, "opposites")
-    cuts = rules.drawn(record.gold, 1.0, rng) if rules else []
-    drawn = sorted(rng.sample(cuts, min(level, len(cuts))))
-    return tidy(record.gold, drawn) if drawn else None
+
+    name = "opposite-words"
+    criterion = "consistency"
+    levels = (1, 2)
+    for_english = False
+    languages = LANGUAGES
+
+    level: int = 1
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        rules = table(record.language, "opposites")
+        cuts = rules.drawn(record.gold, 1.0, rng) if rules else []
+        drawn = sorted(rng.sample(cuts, min(self.level, len(cuts))))
+        return tidy(record.gold, drawn) if drawn else None
 
 
-@edit.template("turned-negation", "consistency", languages=LANGUAGES)
-def TurnedNegation(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class TurnedNegation(Perturbation):
     """A share of the negations is taken out; where a text has none, one is put in."""
-    denied, stated = (table(record.language, name) for name in ("negated", "stated"))
-    if denied and (cuts := denied.drawn(record.gold, level, rng)):
-        return tidy(record.gold, cuts)
-    return _first_negated(stated, record.gold, rng) if stated else None
+
+    name = "turned-negation"
+    criterion = "consistency"
+    levels = (0.5, 1.0)
+    for_english = False
+    languages = LANGUAGES
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        denied, stated = (table(record.language, name) for name in ("negated", "stated"))
+        if denied and (cuts := denied.drawn(record.gold, self.level, rng)):
+            return tidy(record.gold, cuts)
+        return _first_negated(stated, record.gold, rng) if stated else None
 
 
 def _first_negated(stated: Table, text: str, rng: Random) -> str | None:
@@ -184,21 +255,33 @@ def _by_table(record: Record, name: str, level: float, rng: Random) -> str | Non
     return None if rules is None else changed_by(rules, record.gold, level, rng)
 
 
-@edit.template("untranslated", "adequacy", reads="source", languages=None, seeded=False)
-def Untranslated(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class Untranslated(Perturbation):
     """The last share of a translation stands in the language of its source; all of it at 1.
 
     Sentences are kept whole where both texts have as many of them.
     """
-    text, source = record.gold, record.source
-    if source is None or language_of(source) in ("", record.language):
-        return None
-    if level >= 1:
-        return source
-    sentences, originals = split_sentences_of(text), split_sentences_of(source)
-    if len(sentences) == len(originals) > 1:
-        kept = max(1, int(len(sentences) * (1 - level)))
-        return " ".join([*sentences[:kept], *originals[kept:]])
-    words, foreign = split_words(text), split_words(source)
-    start = join_words(words[: max(1, int(len(words) * (1 - level)))], text)
-    return f"{start} {' '.join(foreign[int(len(foreign) * (1 - level)) :])}"
+
+    name = "untranslated"
+    criterion = "adequacy"
+    levels = (0.5, 1.0)
+    for_english = False
+    reads = "source"
+    languages = None
+    seeded = False
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text, source = record.gold, record.source
+        if source is None or language_of(source) in ("", record.language):
+            return None
+        if self.level >= 1:
+            return source
+        sentences, originals = split_sentences_of(text), split_sentences_of(source)
+        if len(sentences) == len(originals) > 1:
+            kept = max(1, int(len(sentences) * (1 - self.level)))
+            return " ".join([*sentences[:kept], *originals[kept:]])
+        words, foreign = split_words(text), split_words(source)
+        start = join_words(words[: max(1, int(len(words) * (1 - self.level)))], text)
+        return f"{start} {' '.join(foreign[int(len(foreign) * (1 - self.level)) :])}"

@@ -8,17 +8,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised
 from assay.files import word_set
 from assay.language import full_stop, join_words, split_sentences_of, split_words
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
-from assay.perturbations.edit import Text
+from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, named, names
 from assay.perturbations.negation import negation
 
@@ -32,41 +33,86 @@ _SUB_SENTENCE = re.compile(r".+?(?:[,.?!]+[\"'”’)\]]*(?=\s|$)|[，。？！�
 _ABBREVIATED = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|vs|No|e\.g|i\.e|(?:[A-Z]\.)+[A-Z])\.$")
 
 
-@edit.template("truncation", "fluency", languages=None, seeded=False)
-def Truncation(record: Record, rng: Random, *, level: float = 0.3) -> str | None:
+@dataclass(frozen=True)
+class Truncation(Perturbation):
     """The last floor(level x words) words are cut; the rest is closed with a full stop."""
-    words = split_words(record.gold)
-    cut = math.floor(len(words) * level + 1e-9)
-    if not cut or cut == len(words):
-        return None
-    rest, stop = join_words(words[: len(words) - cut], record.gold), full_stop(record.gold)
-    return rest if rest.endswith(stop) else rest + stop
+
+    name = "truncation"
+    criterion = "fluency"
+    title = "a text cut off"
+    levels = (0.1, 0.2, 0.3, 0.4, 0.5)
+    languages = None
+    seeded = False
+
+    level: float = 0.3
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        words = split_words(record.gold)
+        cut = math.floor(len(words) * self.level + 1e-9)
+        if not cut or cut == len(words):
+            return None
+        rest, stop = join_words(words[: len(words) - cut], record.gold), full_stop(record.gold)
+        return rest if rest.endswith(stop) else rest + stop
 
 
-@edit.template("article-removal", "fluency")
-def ArticleRemoval(text: str, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class ArticleRemoval(Perturbation):
     """A share of the articles is removed."""
-    articles, words = word_set("words", "articles"), text.split()
-    places = [place for place, word in enumerate(words) if word.lower() in articles]
-    removed = set(edit.draw_each(places, level, rng))
-    for place in removed:
-        before = words[place - 1].rstrip("\"')]”’") if place else "."
-        if words[place][0].isupper() and before.endswith((".", "!", "?")) and place + 1 < len(words):
-            words[place + 1] = capitalised(words[place + 1])
-    return " ".join(word for place, word in enumerate(words) if place not in removed) if removed else None
+
+    name = "article-removal"
+    criterion = "fluency"
+    title = "missing articles"
+    levels = (0.5, 1.0)
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        articles, words = word_set("words", "articles"), text.split()
+        places = [place for place, word in enumerate(words) if word.lower() in articles]
+        removed = set(edit.draw_each(places, self.level, rng))
+        for place in removed:
+            before = words[place - 1].rstrip("\"')]”’") if place else "."
+            if words[place][0].isupper() and before.endswith((".", "!", "?")) and place + 1 < len(words):
+                words[place + 1] = capitalised(words[place + 1])
+        return " ".join(word for place, word in enumerate(words) if place not in removed) if removed else None
 
 
-@edit.template("preposition-removal", "fluency")
-def PrepositionRemoval(parse: Text, rng: Random, *, level: float = 0.7) -> str | None:
+@dataclass(frozen=True)
+class PrepositionRemoval(Perturbation):
     """A share of the prepositions is removed."""
-    return _without(parse, [i for i, token in enumerate(parse.tokens) if token.pos == "ADP"], level, rng)
+
+    name = "preposition-removal"
+    criterion = "fluency"
+    title = "missing prepositions"
+    levels = (0.4, 0.7, 1.0)
+
+    level: float = 0.7
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        return _without(
+            parse, [i for i, token in enumerate(parse.tokens) if token.pos == "ADP"], self.level, rng
+        )
 
 
-@edit.template("stop-word-removal", "fluency")
-def StopWordRemoval(parse: Text, rng: Random, *, level: float = 0.3) -> str | None:
+@dataclass(frozen=True)
+class StopWordRemoval(Perturbation):
     """A share of the function words is removed, by spaCy's list as in the release."""
-    known = spacy_stop_words()
-    return _without(parse, [i for i, t in enumerate(parse.tokens) if t.text.lower() in known], level, rng)
+
+    name = "stop-word-removal"
+    criterion = "fluency"
+    title = "missing function words"
+    levels = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+
+    level: float = 0.3
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        known = spacy_stop_words()
+        return _without(
+            parse, [i for i, t in enumerate(parse.tokens) if t.text.lower() in known], self.level, rng
+        )
 
 
 def _without(parse: Text, places: Sequence[int], level: float, rng: Random) -> str | None:
@@ -82,59 +128,118 @@ def _without(parse: Text, places: Sequence[int], level: float, rng: Random) -> s
     return " ".join(edit.rewrite(parse, changes, articles=False).split()) if removed else None
 
 
-@edit.template("verb-lemmatisation", "fluency", repair=False)
-def VerbLemmatisation(parse: Text, rng: Random, *, level: float = 1.0) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class VerbLemmatisation(ParseEdit):
     """A share of the full verbs loses its inflection."""
-    full = {i: token for i, token in enumerate(parse.tokens) if token.pos == "VERB" and token.text.isalpha()}
-    bases = {i: base for i, verb in full.items() if (base := edit.base_form(verb)) != verb.text.lower()}
-    return {i: bases[i] for i in edit.draw_each(list(bases), level, rng)}
+
+    name = "verb-lemmatisation"
+    criterion = "fluency"
+    title = "verbs without endings"
+    levels = (0.5, 1.0)
+    repair = False
+
+    level: float = 1.0
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        full = {
+            i: token for i, token in enumerate(parse.tokens) if token.pos == "VERB" and token.text.isalpha()
+        }
+        bases = {i: base for i, verb in full.items() if (base := edit.base_form(verb)) != verb.text.lower()}
+        return {i: bases[i] for i in edit.draw_each(list(bases), self.level, rng)}
 
 
-@edit.template("token-drop", "fluency", languages=None)
-def TokenDrop(words: list[str], rng: Random, *, level: float = 0.2) -> list[str] | None:
+@dataclass(frozen=True)
+class TokenDrop(Perturbation):
     """A share of the words is dropped, but never the last one left."""
-    count = max(0, min(edit.share_count(len(words), level), len(words) - 1))
-    absent = set(rng.sample(range(len(words)), count))
-    return [word for i, word in enumerate(words) if i not in absent] if absent else None
+
+    name = "token-drop"
+    criterion = "fluency"
+    title = "missing words"
+    levels = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+    languages = None
+
+    level: float = 0.2
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        words = split_words(record.gold)
+        count = max(0, min(edit.share_count(len(words), self.level), len(words) - 1))
+        absent = set(rng.sample(range(len(words)), count))
+        return join_words([word for i, word in enumerate(words) if i not in absent], record.gold)
 
 
-@edit.template("repeated-token", "fluency", languages=None)
-def RepeatedToken(words: list[str], rng: Random, *, level: float = 0.2) -> list[str]:
+@dataclass(frozen=True)
+class RepeatedToken(Perturbation):
     """A share of the words is repeated; a repeat may be repeated again, as in the release."""
-    for _ in range(edit.share_count(len(words), level)):
-        place = rng.randrange(len(words))
-        words.insert(place, words[place])
-    return words
+
+    name = "repeated-token"
+    criterion = "fluency"
+    title = "repeated words"
+    levels = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+    languages = None
+
+    level: float = 0.2
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        words = split_words(record.gold)
+        for _ in range(edit.share_count(len(words), self.level)):
+            place = rng.randrange(len(words))
+            words.insert(place, words[place])
+        return join_words(words, record.gold)
 
 
-@edit.template("local-swap", "fluency", languages=None, switched=True)
-def LocalSwap(words: list[str], rng: Random, *, level: float = 0.3) -> list[str] | None:
+@dataclass(frozen=True)
+class LocalSwap(Perturbation):
     """A share of the words changes places with the next word.
 
     As in the release, no swap of the same two words at the same place is made twice; it may be undone.
     """
-    if len(words) < 2:
-        return None
-    done: set[tuple[int, str, str]] = set()
-    for _ in range(min(edit.share_count(len(words), level), len(words) - 1)):
-        place = rng.randrange(len(words) - 1)
-        while (swap := (place, words[place], words[place + 1])) in done:
-            place = rng.randrange(len(words) - 1)  # fewer swaps are done than there are places: one is free
-        done.add(swap)
-        words[place], words[place + 1] = words[place + 1], words[place]
-    return words
+
+    name = "local-swap"
+    criterion = "fluency"
+    title = "neighbouring words swapped"
+    levels = (0.05, 0.15, 0.3, 0.6)
+    languages = None
+    switched = True
+
+    level: float = 0.3
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        words = split_words(record.gold)
+        if len(words) < 2:
+            return None
+        done: set[tuple[int, str, str]] = set()
+        for _ in range(min(edit.share_count(len(words), self.level), len(words) - 1)):
+            place = rng.randrange(len(words) - 1)
+            while (swap := (place, words[place], words[place + 1])) in done:
+                place = rng.randrange(
+                    len(words) - 1
+                )  # fewer swaps are done than there are places: one is free
+            done.add(swap)
+            words[place], words[place + 1] = words[place + 1], words[place]
+        return join_words(words, record.gold)
 
 
-@edit.template("middle-swap", "fluency", languages=None, switched=True)
-def MiddleSwap(record: Record, rng: Random, *, level: int = 1) -> str | None:
+@dataclass(frozen=True)
+class MiddleSwap(Perturbation):
     """In `level` sentences the left and the right half change places."""
-    if record.language not in ("", "en"):
-        return _swap_halves_of_any(record.gold, level, rng)
-    parse = edit.read(record.gold)
-    spans = parse.sentences
-    turned = set(rng.sample(range(len(spans)), min(level, len(spans))))
-    pieces = [_swap_halves(parse, s) if i in turned else parse.piece(s) for i, s in enumerate(spans)]
-    return " ".join(piece.strip() for piece in pieces)
+
+    name = "middle-swap"
+    criterion = "fluency"
+    title = "words swapped in the middle"
+    levels = (1, 2, 3)
+    languages = None
+    switched = True
+
+    level: int = 1
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        if record.language not in ("", "en"):
+            return _swap_halves_of_any(record.gold, self.level, rng)
+        parse = edit.read(record.gold)
+        spans = parse.sentences
+        turned = set(rng.sample(range(len(spans)), min(self.level, len(spans))))
+        pieces = [_swap_halves(parse, s) if i in turned else parse.piece(s) for i, s in enumerate(spans)]
+        return " ".join(piece.strip() for piece in pieces)
 
 
 def _swap_halves_of_any(text: str, level: int, rng: Random) -> str:
@@ -166,36 +271,70 @@ def _swap_halves(parse: Text, span: Span) -> str:
     return f"{right[:1].upper()}{right[1:]} {left}{'' if ended else last.text}"
 
 
-@edit.template("noised-punctuation", "fluency", languages=None)
-def NoisedPunctuation(text: str, rng: Random, *, level: float = 1.0) -> str:
+@dataclass(frozen=True)
+class NoisedPunctuation(Perturbation):
     """A share of the punctuation is confused: commas become full stops, and the reverse.
 
     Marks within numbers and addresses too: the release goes by characters, and so do its figures.
     """
-    places = set(edit.draw_each([i for i, mark in enumerate(text) if mark in _PUNCTUATION], level, rng))
-    return "".join(_PUNCTUATION[letter] if i in places else letter for i, letter in enumerate(text))
+
+    name = "noised-punctuation"
+    criterion = "fluency"
+    title = "wrong punctuation"
+    levels = (0.5, 1.0)
+    languages = None
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        places = set(
+            edit.draw_each([i for i, mark in enumerate(text) if mark in _PUNCTUATION], self.level, rng)
+        )
+        return "".join(_PUNCTUATION[letter] if i in places else letter for i, letter in enumerate(text))
 
 
-@edit.template("sentence-replacement", "consistency", reads="others", languages=None)
-def SentenceReplacement(record: Record, rng: Random, *, level: int = 1) -> str | None:
+@dataclass(frozen=True)
+class SentenceReplacement(Perturbation):
     """`level` sentences are replaced by sentences of other items of the corpus."""
-    others, pieces = edit.unrelated_texts(record), edit.sentences(record.gold)
-    if not others or not pieces:
-        return None
-    for place in rng.sample(range(len(pieces)), min(level, len(pieces))):
-        sentence = rng.choice(edit.sentences(rng.choice(others)) or [pieces[place]])
-        if sentence not in record.gold:
-            pieces[place] = sentence
-    return join_words(pieces, record.gold)
+
+    name = "sentence-replacement"
+    criterion = "consistency"
+    title = "a sentence from another text"
+    levels = (1, 2)
+    reads = "others"
+    languages = None
+
+    level: int = 1
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        others, pieces = edit.unrelated_texts(record), edit.sentences(record.gold)
+        if not others or not pieces:
+            return None
+        for place in rng.sample(range(len(pieces)), min(self.level, len(pieces))):
+            sentence = rng.choice(edit.sentences(rng.choice(others)) or [pieces[place]])
+            if sentence not in record.gold:
+                pieces[place] = sentence
+        return join_words(pieces, record.gold)
 
 
-@edit.template("generic-named-entity", "consistency")
-def GenericNamedEntity(parse: Text, rng: Random, *, level: float = 1.0) -> str:
+@dataclass(frozen=True)
+class GenericNamedEntity(Perturbation):
     """A share of the names of people, places and organisations becomes "a person", "some place" and so on."""
-    spans = names(parse)
-    apart = [name for name in spans if not any(name is not n and _touches(parse, name, n) for n in spans)]
-    drawn = edit.draw_each(apart, level, rng)
-    return edit.splice(parse.text, [_generic_phrase(parse, name, rng) for name in drawn])
+
+    name = "generic-named-entity"
+    criterion = "consistency"
+    title = "names made generic"
+    levels = (0.5, 1.0)
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        spans = names(parse)
+        apart = [name for name in spans if not any(name is not n and _touches(parse, name, n) for n in spans)]
+        drawn = edit.draw_each(apart, self.level, rng)
+        return edit.splice(parse.text, [_generic_phrase(parse, name, rng) for name in drawn])
 
 
 def _touches(parse: Text, one: Span, other: Span) -> bool:
@@ -221,31 +360,63 @@ def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str
     return tokens[first].start, tokens[name.end - 1].end, phrase
 
 
-@edit.template("negation", "consistency")
-def Negation(parse: Text, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class Negation(Perturbation):
     """A share of the sentences is negated, or loses its negation; where that would be doubtful, it stays.
 
     On CNN/DM its noise-ratio is 1.02 of the released one at level 1. At level 0.5, where each sentence is
     drawn by itself, it is 1.01 to 1.12 by seed, and the release's own is .49 of its ratio at level 1.
     """
-    changes: dict[int, str] = {}
-    for span in edit.draw_each(parse.sentences, level, rng):
-        changes |= negation(parse, span, shy="negations", contract=True) or {}
-    return " ".join(edit.rewrite(parse, changes).split()) if changes else None
+
+    name = "negation"
+    criterion = "consistency"
+    title = "an added negation"
+    levels = (0.5, 1.0)
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        changes: dict[int, str] = {}
+        for span in edit.draw_each(parse.sentences, self.level, rng):
+            changes |= negation(parse, span, shy="negations", contract=True) or {}
+        return " ".join(edit.rewrite(parse, changes).split()) if changes else None
 
 
-@edit.template("sentence-switching", "consistency", languages=None, switched=True)
-def SentenceSwitching(pieces: list[str], rng: Random, *, level: int = 1, last: bool = True) -> list[str]:
+@dataclass(frozen=True)
+class SentenceSwitching(Perturbation):
     """`level` pairs of sentences change places; `last` says whether the last one may move."""
-    free, fixed = (pieces, []) if last else (pieces[:-1], pieces[-1:])
-    moved = free[::-1] if len(free) == 2 else edit.switch_pairs(free, level, rng)
-    return moved + fixed if moved else []
+
+    name = "sentence-switching"
+    criterion = "consistency"
+    title = "switched sentences"
+    levels = (1, 2)
+    languages = None
+    switched = True
+
+    level: int = 1
+    last: bool = True
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        pieces = edit.sentences(record.gold)
+        free, fixed = (pieces, []) if self.last else (pieces[:-1], pieces[-1:])
+        moved = free[::-1] if len(free) == 2 else edit.switch_pairs(free, self.level, rng)
+        return join_words(moved + fixed, record.gold) if moved else None
 
 
-@edit.template("sub-sentence-switching", "consistency", languages=None, switched=True)
-def SubSentenceSwitching(text: str, rng: Random, *, level: int = 1) -> list[str]:
+@dataclass(frozen=True)
+class SubSentenceSwitching(Perturbation):
     """`level` pairs of stretches between punctuation marks change places."""
-    return edit.switch_pairs(_sub_sentences(text), level, rng)
+
+    name = "sub-sentence-switching"
+    criterion = "consistency"
+    languages = None
+    switched = True
+
+    level: int = 1
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return join_words(edit.switch_pairs(_sub_sentences(record.gold), self.level, rng), record.gold)
 
 
 def _sub_sentences(text: str) -> list[str]:
@@ -259,16 +430,38 @@ def _sub_sentences(text: str) -> list[str]:
     return pieces
 
 
-@edit.template("token-switching", "consistency", languages=None, switched=True)
-def TokenSwitching(words: list[str], rng: Random, *, level: int = 5) -> list[str]:
+@dataclass(frozen=True)
+class TokenSwitching(Perturbation):
     """`level` pairs of words change places."""
-    return edit.switch_pairs(words, level, rng)
+
+    name = "token-switching"
+    criterion = "consistency"
+    languages = None
+    switched = True
+
+    level: int = 5
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return join_words(edit.switch_pairs(split_words(record.gold), self.level, rng), record.gold)
 
 
-@edit.template("noun-switching", "consistency", switched=True)
-def NounSwitching(parse: Text, rng: Random, *, level: int = 2) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class NounSwitching(ParseEdit):
     """`level` pairs of common nouns change places."""
-    return {at: _cased(parse, at, noun) for at, noun in _switched_tokens(parse, "NOUN", level, rng).items()}
+
+    name = "noun-switching"
+    criterion = "consistency"
+    title = "switched nouns"
+    levels = (2, 7)
+    switched = True
+
+    level: int = 2
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        return {
+            at: _cased(parse, at, noun)
+            for at, noun in _switched_tokens(parse, "NOUN", self.level, rng).items()
+        }
 
 
 def _cased(parse: Text, at: int, word: Token) -> str:
@@ -279,17 +472,28 @@ def _cased(parse: Text, at: int, word: Token) -> str:
     return capitalised(word.text) if opens else word.text.lower()
 
 
-@edit.template("verb-switching", "consistency", switched=True, repair=False)
-def VerbSwitching(parse: Text, rng: Random, *, level: int = 8) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class VerbSwitching(ParseEdit):
     """`level` pairs of full verbs change places, each inflected for its new place."""
-    changes = {}
-    for at, verb in _switched_tokens(parse, "VERB", level, rng).items():
-        here, form = parse.tokens[at], verb.text.lower()
-        if verb.tag != here.tag:
-            inflected = edit.inflect(edit.base_form(verb), here.tag)
-            form = inflected if inflected and edit.known_classes(inflected) else form  # not: swammed
-        changes[at] = form.capitalize() if here.text[:1].isupper() else form
-    return changes
+
+    name = "verb-switching"
+    criterion = "consistency"
+    title = "switched verbs"
+    levels = (8,)
+    switched = True
+    repair = False
+
+    level: int = 8
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        changes = {}
+        for at, verb in _switched_tokens(parse, "VERB", self.level, rng).items():
+            here, form = parse.tokens[at], verb.text.lower()
+            if verb.tag != here.tag:
+                inflected = edit.inflect(edit.base_form(verb), here.tag)
+                form = inflected if inflected and edit.known_classes(inflected) else form  # not: swammed
+            changes[at] = form.capitalize() if here.text[:1].isupper() else form
+        return changes
 
 
 def _switched_tokens(parse: Text, pos: str, count: int, rng: Random) -> dict[int, Token]:
@@ -300,23 +504,34 @@ def _switched_tokens(parse: Text, pos: str, count: int, rng: Random) -> dict[int
     return {at: parse.tokens[other] for at, other in zip(places, moved, strict=False) if at != other}
 
 
-@edit.template("named-entity-switching", "consistency", switched=True)
-def NamedEntitySwitching(parse: Text, rng: Random, *, level: int = 1) -> str:
+@dataclass(frozen=True)
+class NamedEntitySwitching(Perturbation):
     """`level` pairs of names change places, each with another of its kind: people, places, organisations.
 
     Names that are listed side by side stay: "A and B" says the same as "B and A". So do an owner and what it
     owns, and a name and its short form. A league or a cup changes places with another.
     """
-    spans = names(parse)
-    texts, pairs, last = [parse.piece(span) for span in spans], _switchable(parse, spans), None
-    for _ in range(level):
-        fitting = [pair for pair in pairs if pair != last and _differ(texts, pair)]
-        if not fitting:
-            break
-        first, second = last = rng.choice(fitting)
-        texts[first], texts[second] = texts[second], texts[first]
-    places = [(parse.tokens[span.start].start, parse.tokens[span.end - 1].end) for span in spans]
-    return edit.splice(parse.text, [(*place, text) for place, text in zip(places, texts, strict=True)])
+
+    name = "named-entity-switching"
+    criterion = "consistency"
+    title = "switched names"
+    levels = (1, 3)
+    switched = True
+
+    level: int = 1
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        spans = names(parse)
+        texts, pairs, last = [parse.piece(span) for span in spans], _switchable(parse, spans), None
+        for _ in range(self.level):
+            fitting = [pair for pair in pairs if pair != last and _differ(texts, pair)]
+            if not fitting:
+                break
+            first, second = last = rng.choice(fitting)
+            texts[first], texts[second] = texts[second], texts[first]
+        places = [(parse.tokens[span.start].start, parse.tokens[span.end - 1].end) for span in spans]
+        return edit.splice(parse.text, [(*place, text) for place, text in zip(places, texts, strict=True)])
 
 
 def _switchable(parse: Text, spans: Sequence[Span]) -> list[tuple[int, int]]:

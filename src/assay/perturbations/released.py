@@ -36,6 +36,7 @@ class ReleasedEntitySwitching(Perturbation):
     name = "named-entity-switching-released"
     criterion = "consistency"
     switched = True
+
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
@@ -53,6 +54,7 @@ class ReleasedNounSwitching(Perturbation):
     name = "noun-switching-released"
     criterion = "consistency"
     switched = True
+
     level: int = 2
 
     def apply(self, record: Record, rng: Random) -> str | None:
@@ -77,6 +79,7 @@ class ReleasedRepetition(Perturbation):
     name = "repeated-ending-released"
     criterion = "avoiding repetition"
     languages = None
+
     level: int = 10
 
     def apply(self, record: Record, rng: Random) -> str | None:
@@ -103,6 +106,7 @@ class ReleasedNgrams(Perturbation):
     criterion = "structure and coherence"
     languages = None
     reads = "others"
+
     level: int = 10
     n: int = 4
 
@@ -137,6 +141,7 @@ class TokenError(Perturbation):
     name = "positioned-error-released"
     criterion = "fluency"
     languages = None
+
     level: int = 10
     position: Position = "middle"
     kind: ErrorKind = "random"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised
 from assay.files import toml_file
 from assay.language import is_unspaced
@@ -31,59 +32,134 @@ _FOREIGN: dict[str, str] = dict(zip(_SCRIPTS["western"], _SCRIPTS["eastern"], st
 _FOREIGN |= {eastern: western for western, eastern in _FOREIGN.items()} | {"、": ",", "¿": "", "¡": ""}
 
 
-@edit.template("typing-errors", "fluency", languages=None)
-def TypingErrors(record: Record, rng: Random, *, level: float = 0.3) -> str | None:
+@dataclass(frozen=True)
+class TypingErrors(Perturbation):
     """A share of the words gets two letters swapped, one left out or one typed twice.
 
     In Chinese and Japanese, characters that sound or look alike are confused instead.
     """
-    if is_unspaced(record.gold):
-        return _by_table(record, "confused_characters", level, rng)
-    return _in_words(record.gold, _WORD, level, rng, lambda word: _mistyped(word, rng))
+
+    name = "typing-errors"
+    criterion = "fluency"
+    levels = (0.1, 0.3)
+    for_english = False
+    languages = None
+
+    level: float = 0.3
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        if is_unspaced(record.gold):
+            return _by_table(record, "confused_characters", self.level, rng)
+        return _in_words(record.gold, _WORD, self.level, rng, lambda word: _mistyped(word, rng))
 
 
-@edit.template("missing-diacritics", "fluency", languages=None)
-def MissingDiacritics(text: str, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class MissingDiacritics(Perturbation):
     """A share of the words with accents, umlauts, cedillas or voicing marks loses them."""
-    pattern = re.compile(r"\w") if is_unspaced(text) else _ANY_WORD
-    return _in_words(text, pattern, level, rng, _without_marks)
+
+    name = "missing-diacritics"
+    criterion = "fluency"
+    levels = (0.5, 1.0)
+    for_english = False
+    languages = None
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        pattern = re.compile(r"\w") if is_unspaced(text) else _ANY_WORD
+        return _in_words(text, pattern, self.level, rng, _without_marks)
 
 
-@edit.template("foreign-punctuation", "fluency", languages=None)
-def ForeignPunctuation(text: str, rng: Random, *, level: float = 1.0) -> str:
+@dataclass(frozen=True)
+class ForeignPunctuation(Perturbation):
     """A share of the marks is written as another script writes them; opening ¿ and ¡ are left out."""
-    drawn = edit.draw_share(list(_MARKS.finditer(text)), level, rng)
-    return edit.splice(text, [(mark.start(), mark.end(), _FOREIGN[mark[0]]) for mark in drawn])
+
+    name = "foreign-punctuation"
+    criterion = "fluency"
+    levels = (0.5, 1.0)
+    for_english = False
+    languages = None
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        drawn = edit.draw_share(list(_MARKS.finditer(text)), self.level, rng)
+        return edit.splice(text, [(mark.start(), mark.end(), _FOREIGN[mark[0]]) for mark in drawn])
 
 
-@edit.template("mixed-scripts", "fluency", languages=None)
-def MixedScripts(text: str, rng: Random, *, level: float = 0.3) -> str | None:
+@dataclass(frozen=True)
+class MixedScripts(Perturbation):
     """A share of the words gets letters of another script that look alike: Latin for Cyrillic and the
     reverse, traditional characters for simplified ones, katakana for hiragana.
     """
-    if not is_unspaced(text):
-        return _in_words(text, _WORD, level, rng, lambda word: _mapped(word, _LOOKALIKES))
-    if _KANA.search(text):
-        return _in_words(text, _KANA, level, rng, _in_katakana)
-    return _in_words(text, re.compile(r"\w"), level, rng, lambda letter: _TRADITIONAL.get(letter, letter))
+
+    name = "mixed-scripts"
+    criterion = "fluency"
+    levels = (0.1, 0.3)
+    for_english = False
+    languages = None
+
+    level: float = 0.3
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        if not is_unspaced(text):
+            return _in_words(text, _WORD, self.level, rng, lambda word: _mapped(word, _LOOKALIKES))
+        if _KANA.search(text):
+            return _in_words(text, _KANA, self.level, rng, _in_katakana)
+        return _in_words(
+            text, re.compile(r"\w"), self.level, rng, lambda letter: _TRADITIONAL.get(letter, letter)
+        )
 
 
-@edit.template("mixed-languages", "fluency", languages=LANGUAGES)
-def MixedLanguages(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class MixedLanguages(Perturbation):
     """A share of the words that the list has is said in English."""
-    return _by_table(record, "in_english", level, rng)
+
+    name = "mixed-languages"
+    criterion = "fluency"
+    levels = (0.5, 1.0)
+    for_english = False
+    languages = LANGUAGES
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return _by_table(record, "in_english", self.level, rng)
 
 
-@edit.template("function-word-drop", "fluency", languages=LANGUAGES)
-def FunctionWordDrop(record: Record, rng: Random, *, level: float = 1.0) -> str | None:
+@dataclass(frozen=True)
+class FunctionWordDrop(Perturbation):
     """A share of the articles, prepositions, conjunctions or particles is left out."""
-    return _by_table(record, "function_words", level, rng)
+
+    name = "function-word-drop"
+    criterion = "fluency"
+    levels = (0.5, 1.0)
+    for_english = False
+    languages = LANGUAGES
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return _by_table(record, "function_words", self.level, rng)
 
 
-@edit.template("wrong-function-words", "fluency", languages=LANGUAGES)
-def WrongFunctionWords(record: Record, rng: Random, *, level: float = 0.5) -> str | None:
+@dataclass(frozen=True)
+class WrongFunctionWords(Perturbation):
     """A share of the articles, prepositions, particles or measure words is one that does not fit."""
-    return _by_table(record, "confused_words", level, rng)
+
+    name = "wrong-function-words"
+    criterion = "fluency"
+    levels = (0.2, 0.5)
+    for_english = False
+    languages = LANGUAGES
+
+    level: float = 0.5
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return _by_table(record, "confused_words", self.level, rng)
 
 
 def _by_table(record: Record, name: str, level: float, rng: Random) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 from assay.files import toml_file
@@ -130,16 +129,8 @@ def subject_of(row: Row) -> str:
     *path, last = str(row["slice"]).split("/")
     if "word" in path:
         return f"“{last}”"
-    if row.info.question == "robustness" and last in kinds_in_words():
-        return kinds_in_words()[last]
+    if last in row.info.subjects:
+        return row.kind
     spelt = {word.lower(): word for word in str(row["named_by"] or "").split(", ")}
     name = str(row["audit"]) if any(map(str.isdigit, last)) else spelt.get(last, last)
     return name.replace("-", " ").replace("_", " ")
-
-
-@cache
-def kinds_in_words() -> dict[str, str]:
-    """Kinds of error as a list names them: `negated main clauses`."""
-    templates = toml_file("checklist", "catalogue")["template"]
-    edits = {template["name"]: str(template["edit"]) for template in templates}
-    return {**edits, **toml_file("report", "words")["kinds"]}

@@ -19,9 +19,8 @@ from scipy.special import stdtrit
 from assay.audits.effects import REWORDED, same_within, share_estimate
 from assay.core import Estimate, Floats
 from assay.reading.results import StoredRun
-from assay.vocabulary import COVERAGE
+from assay.vocabulary import COVERAGE, Aspect
 
-Aspect = Literal["meaning", "form"]
 Against = Literal["clean", "reworded", "far"]  # which sound text the damaged one is compared with
 FAR = "far"  # the role of a text that is right in quite other words
 _HARMLESS = "/invariance/"  # in slices of edits that harm neither meaning nor form: nothing to get right

@@ -18,14 +18,14 @@ from assay.core import Estimate
 from assay.files import toml_file
 from assay.grouping import grouped
 from assay.language import language_name
-from assay.reading.answers import answers, kinds_in_words
-from assay.reading.decisions import Against, Aspect, Decisions, Order, decisions_of, mean_order
+from assay.reading.answers import answers
+from assay.reading.decisions import Against, Decisions, Order, decisions_of, mean_order
 from assay.reading.lines import EVERYTHING, Kinds, Line, People, Ranking
 from assay.reading.recommendation import COIN, FEWEST_METRICS, recommended
 from assay.reading.results import StoredRun
 from assay.reading.shipped import identity, public_ratings
 from assay.reading.verdicts import Row, checks, rows_of
-from assay.vocabulary import TASKS
+from assay.vocabulary import TASKS, Aspect
 
 # With fewer of the kinds of error, or of the decisions, than the median metric made, a metric is not ranked:
 # all are compared on what all decided, and it would leave the others little. At quick size a causal model
@@ -241,19 +241,17 @@ class _Asked:
         if len(self.judged) < FEWEST_METRICS:
             return ()
         blind = [
-            {(row["audit"], row["slice"]) for row in rows if row["verdict"] == "fail"}
+            {(row["audit"], row["slice"]): row for row in rows if row["verdict"] == "fail"}
             for rows in self.judged.values()
         ]
-        slices = sorted(slice_ for _, slice_ in set.intersection(*blind))
-        return tuple(dict.fromkeys(_kind(slice_, self.task) for slice_ in slices))
+        shared = sorted(set[tuple[str, str]].intersection(*map(set, blind)), key=lambda place: place[1])
+        return tuple(dict.fromkeys(_kind(blind[0][place], self.task) for place in shared))
 
 
-def _kind(slice_: str, task: str) -> str:
+def _kind(row: Row, task: str) -> str:
     """A kind of error in words, with its task where the ranking is of all tasks."""
-    first, _, rest = slice_.partition("/")
-    last = rest.rpartition("/")[2]
-    name = kinds_in_words().get(last, last.replace("-", " "))
-    return f"{name} ({first.replace('-', ' ')})" if task == EVERYTHING else name
+    first, _, _ = str(row["slice"]).partition("/")
+    return f"{row.kind} ({first.replace('-', ' ')})" if task == EVERYTHING else row.kind
 
 
 def _well_read(decisions: Decisions) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ class AuditInfo:
     statistics: tuple[Statistic, ...]
     charts: tuple[Chart, ...]
     advice: str
+    subjects: Mapping[str, str] = field(default_factory=dict)  # the last parts of slices in words
 
     @property
     def headlines(self) -> list[str]:
@@ -46,6 +47,12 @@ class Row(dict[str, Any]):
     def __init__(self, columns: Mapping[str, Any], info: AuditInfo) -> None:
         super().__init__(columns)
         self.info = info
+
+    @property
+    def kind(self) -> str:
+        """The last part of its slice in words: the kind of error, in an audit of robustness."""
+        last = str(self["slice"]).rpartition("/")[2]
+        return self.info.subjects.get(last, last.replace("-", " "))
 
     @cached_property
     def declared(self) -> Statistic:
@@ -78,6 +85,7 @@ def _audit(name: str, stored: Mapping[str, Any]) -> AuditInfo:
         tuple(_statistic(statistic) for statistic in stored.get("statistics", ())),
         tuple(Chart(**chart) for chart in stored.get("charts", ())),
         str(stored.get("advice", "")),
+        dict(stored.get("subjects", {})),
     )
 
 

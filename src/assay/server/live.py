@@ -24,7 +24,6 @@ from assay.engine.unfold import describe_measure
 from assay.errors import AuditError, SpecError
 from assay.names.registry import load, names
 from assay.perturbations.lost_word import without_a_word
-from assay.reading.answers import kinds_in_words
 from assay.reading.names import shown_name
 from assay.vocabulary import Expectation
 
@@ -42,14 +41,14 @@ class Edit:
 
     kind: str
     name: str
+    words: str
     expect: Expectation
     record: Record
 
     @property
     def document(self) -> dict[str, Any]:
-        words = kinds_in_words().get(self.name, self.name.replace("-", " "))
         texts = {"text": self.record.gold, "references": self.record.references}
-        return {"kind": self.kind, "name": self.name, "words": words, "expect": self.expect, **texts}
+        return {"kind": self.kind, "name": self.name, "words": self.words, "expect": self.expect, **texts}
 
 
 @dataclass
@@ -132,7 +131,7 @@ class Live:
         """Identity swaps, which change the references too, then perturbations; each result once."""
         swaps = identity_swaps(record.gold, record.references)[:MOST_SWAPS]
         records = [(name, replace(record, gold=text, references=others)) for name, text, others in swaps]
-        edits = [Edit("identity", name, "same", swapped) for name, swapped in records]
+        edits = [Edit("identity", name, name, "same", swapped) for name, swapped in records]
         different: dict[tuple[str, tuple[str, ...]], Edit] = {}
         for edit in (*edits, *self._perturbed(record)):
             different.setdefault((edit.record.gold, edit.record.references), edit)
@@ -154,7 +153,8 @@ class Live:
                 continue
             if text is not None:
                 edited = replace(record, gold=text)
-                yield Edit(perturbation.criterion, name, perturbation.expect, edited)
+                words = perturbation.title or name.replace("-", " ")
+                yield Edit(perturbation.criterion, name, words, perturbation.expect, edited)
 
 
 def texts_with_a_word_lost(text: str) -> list[str]:

@@ -23,13 +23,13 @@ from assay.audits.corpora import (
     MEAN_KEPT,
     REWORDED_STATISTIC,
     apart_from_references,
-    aspect_of,
     in_content_order,
     language_notes,
     matched_rewording,
     mean_change,
     pooled_order,
     right_order_statistic,
+    titles,
     with_one_reference,
 )
 from assay.audits.effects import (
@@ -50,10 +50,11 @@ from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
 from assay.grouping import rows_by_label
 from assay.models.nlp import parse
-from assay.perturbations.checklist.catalogue import TASKS, Entry, applied, catalogue
+from assay.names.registry import plugged
+from assay.perturbations.checklist.catalogue import Entry, applied, catalogue
 from assay.statistics.estimates import proportion_interval
 from assay.statistics.intervals import bootstrap_mean
-from assay.vocabulary import DataKind, Question, Rule
+from assay.vocabulary import CHECKLIST_TASKS, DataKind, Question, Rule, aspect_of
 
 PERTURBED = "perturbed"
 _EVERYTHING = "all"
@@ -116,6 +117,14 @@ class Checklist(MadeOnce, TextAudit):
     human: Path | None = None  # penalties: task, template, item?, penalty
     bar: float = BAR
 
+    @property
+    def subjects(self) -> Mapping[str, str]:
+        return titles()
+
+    @property
+    def is_own(self) -> bool:
+        return not plugged("perturbations") and super().is_own
+
     @cached_property
     def _entries(self) -> list[Entry]:
         entries = catalogue()
@@ -138,12 +147,12 @@ class Checklist(MadeOnce, TextAudit):
             else:
                 records += read_records(path, task=named[0] if len(named) == 1 else None)
         if not self.data:
-            records = [record for task in named or TASKS for record in embedded_records(task)]
+            records = [record for task in named or CHECKLIST_TASKS for record in embedded_records(task)]
         elif self.rule == "careful":
             records = apart_from_references(" and ".join(path.stem for path in self.data), records)
         by_task: dict[str, list[Record]] = {}
         for record in records:
-            by_task.setdefault(record.task, []).extend([record] if record.task in TASKS else [])
+            by_task.setdefault(record.task, []).extend([record] if record.task in CHECKLIST_TASKS else [])
         if self.rule == "paper":
             return {task: spread_out(listed, self.limit) for task, listed in by_task.items()}
         return {
@@ -235,7 +244,7 @@ class Checklist(MadeOnce, TextAudit):
         silent = [e.slice for e in self._entries if e.task in self._records and e.slice not in applied_to]
         if silent:
             notes.append(f"templates that applied to no item: {', '.join(silent)}")
-        unread = [task for task in self._records if task not in TASKS]
+        unread = [task for task in self._records if task not in CHECKLIST_TASKS]
         left_out = "its items were left out"
         return notes + [f"no template is made for the task {task}; {left_out}" for task in unread]
 
@@ -353,7 +362,7 @@ def read_penalties(path: Path) -> Penalties:
     templates = [entry.template for entry in catalogue()]
     given: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in read_rows(path):
-        task, template = _known(row, "task", TASKS), _known(row, "template", templates)
+        task, template = _known(row, "task", CHECKLIST_TASKS), _known(row, "template", templates)
         penalties = _penalties(row)
         given[task, template] += penalties
         if row.has("item"):

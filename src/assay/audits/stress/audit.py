@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from statistics import median
 from typing import Any, ClassVar, Literal
@@ -23,12 +23,12 @@ from assay.audits.corpora import (
     BlindSpot,
     Corpus,
     Item,
-    aspect_of,
     language_notes,
     matched_rewording,
     mean_change,
     pooled_order,
     right_order_statistic,
+    titles,
 )
 from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores
 from assay.core import Case, Chart, Finding, MadeOnce, Perturbation, Record, Statistic
@@ -37,7 +37,7 @@ from assay.files import toml_file
 from assay.grouping import rows_by_label
 from assay.models import fill
 from assay.models.nlp import parse
-from assay.names.registry import perturbation_class
+from assay.names.registry import perturbation_class, perturbation_classes, plugged
 from assay.perturbations.diverge import LM_DIVERGE
 from assay.perturbations.ratio import alignment, noise_ratio
 from assay.perturbations.released import SWITCHES
@@ -102,8 +102,12 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
     bar: float = BAR
 
     @property
+    def subjects(self) -> Mapping[str, str]:
+        return titles()
+
+    @property
     def is_own(self) -> bool:
-        return self.masked_lm is None and super().is_own
+        return self.masked_lm is None and not plugged("perturbations") and super().is_own
 
     def make_cases(self) -> list[Case]:
         """One case per clean text, then one per text and noise; roles are LEVEL/SEED."""
@@ -132,8 +136,9 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
 
     def _noises(self, corpus: Corpus) -> dict[str, tuple[Level, ...]]:
         known = levels(self._profiles[corpus.name], self.rule)
-        if set(self.only) & set(ANY_LANGUAGE) or (self.rule == "careful" and not corpus.is_english):
-            known = known | ANY_LANGUAGE
+        elsewhere = declared_levels(for_english=False)
+        if elsewhere.keys() & set(self.only) or (self.rule == "careful" and not corpus.is_english):
+            known = known | elsewhere
         every = known | UNITS if self.units or set(self.only) & set(UNITS) else known
         for wrong in set(self.only) - set(every) - set(levels("summaries", "careful")):
             raise DataError(f"unknown noise {wrong!r}{suggest(wrong, every)}")
@@ -170,7 +175,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
             return Item(record, texts, meta)
         if not any(ratios.values()):
             return None
-        meta["aspect"] = aspect_of(self._perturbation(noise, noise_levels[-1], corpus.task).criterion)
+        meta["aspect"] = self._perturbation(noise, noise_levels[-1], corpus.task).aspect
         strongest = texts.get(f"{noise_levels[-1]:g}/1")
         sound = matched_rewording(record, strongest) if strongest else None
         return Item(record, texts | ({REWORDED: sound} if sound else {}), meta)
@@ -305,10 +310,6 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
 Level = float | int
 Profile = Literal["summaries", "sentences", "paragraphs", "open-ended"]
 _TABLE = toml_file("stress", "levels")
-# Edits that go by scripts and word lists: in English they would say again what the other noises say.
-ANY_LANGUAGE: dict[str, tuple[Level, ...]] = {
-    noise: tuple(steps) for noise, steps in _TABLE["any_language"].items()
-}
 UNITS: dict[str, tuple[Level, ...]] = {noise: tuple(steps) for noise, steps in _TABLE["units"].items()}
 
 
@@ -325,6 +326,19 @@ def profile_of(records: Sequence[Record]) -> Profile:
 
 def levels(profile: Profile, rule: Rule) -> dict[str, tuple[Level, ...]]:
     """Noise to levels, weakest first; open-ended text has no one meaning to diverge from (app. I)."""
-    whole = _TABLE["summaries"] | _TABLE["changes"].get(profile, {})
-    left_out = _TABLE["never"][profile] if rule == "paper" or profile == "open-ended" else ()
-    return {noise: tuple(steps) for noise, steps in whole.items() if noise not in left_out}
+    changes = _TABLE["changes"].get(profile, {})
+    left_out = _TABLE["never"].get(profile, ()) if rule == "paper" or profile == "open-ended" else ()
+    declared = declared_levels(for_english=True)
+    return {
+        noise: tuple(changes.get(noise, steps)) for noise, steps in declared.items() if noise not in left_out
+    }
+
+
+@cache
+def declared_levels(*, for_english: bool) -> dict[str, tuple[Level, ...]]:
+    """The noises that a run on English texts uses unasked, plug-ins among them, or those for other languages.
+
+    The latter go by scripts and word lists: in English they would say again what the other noises say.
+    """
+    kinds = [kind for kind in perturbation_classes().values() if kind.for_english == for_english]
+    return {kind.name: kind.levels for kind in kinds if kind.levels}

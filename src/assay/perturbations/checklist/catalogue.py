@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from assay.core import Perturbation, Record
 from assay.files import toml_file
-from assay.names.registry import perturbation_class
+from assay.names.registry import perturbation_class, plugged
 from assay.vocabulary import Criterion, Expectation, Task
-
-TASKS: tuple[Task, ...] = tuple(toml_file("checklist", "catalogue")["tasks"])
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of the catalogue: a template that tests a criterion of a task."""
+    """One row of the catalogue: an edit that harms a criterion of a task, or keeps all of them."""
 
     task: Task
     criterion: Criterion
@@ -47,16 +46,23 @@ class Entry:
 
 @cache
 def catalogue() -> tuple[Entry, ...]:
-    """Every row, in the order of the file."""
-    entries = []
-    for template in toml_file("checklist", "catalogue")["template"]:
-        name, edit, what, applies = (template[key] for key in ("name", "edit", "what", "applies"))
-        for row in template["rows"]:
-            kind, severity, source = row["criterion"], float(row["severity"]), row["source"]
-            for task in TASKS if row["tasks"] == ["all"] else row["tasks"]:
-                rare, real = (template.get(key, {}).get(task) for key in ("rare", "real"))
-                entries.append(Entry(task, kind, name, edit, what, applies, severity, source, rare, real))
-    return tuple(entries)
+    """Every row: the package's own templates in the order of the table, then those of plug-ins."""
+    table = {about["name"]: about for about in toml_file("checklist", "catalogue")["template"]}
+    return tuple(entry for name in [*table, *plugged("perturbations")] for entry in _entries(name, table))
+
+
+def _entries(name: str, table: Mapping[str, Any]) -> Iterator[Entry]:
+    """The rows of one template: one for each of its tasks, or as the table has them."""
+    kind, about = perturbation_class(name), table.get(name, {})
+    title = kind.title or name.replace("-", " ")
+    what, _, _ = (kind.__doc__ or "").strip().partition("\n")
+    for row in about.get("rows", [{}]):
+        criterion, severity = row.get("criterion", kind.criterion), float(row.get("severity", kind.severity))
+        source = row.get("source", kind.__module__)
+        for task in row.get("tasks", kind.tasks):
+            rare, real = (about.get(key, {}).get(task) for key in ("rare", "real"))
+            applies = about.get("applies", "")
+            yield Entry(task, criterion, name, title, what, applies, severity, source, rare, real)
 
 
 def applied(entry: Entry, records: Sequence[Record], *, seed: int = 0) -> list[tuple[Record, str]]:

@@ -4,37 +4,59 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from random import Random
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.datasets.swaps import embedded_swaps
 from assay.files import toml_file, word_list, word_set
 from assay.models.nlp import Span, Token, parse
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in, synonym_rows, unframed_synonyms
-from assay.perturbations.edit import Text
+from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.negation import negation
+from assay.vocabulary import CHECKLIST_TASKS
 
 _TEXTS = 150  # of the corpus are searched for words
 
 
-@edit.template("antonyms", "adequacy")
-def Antonyms(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class Antonyms(ParseEdit):
     """A share of the words replaced by their opposites, one per sentence: two may undo each other."""
-    sizes = {i for i, t in enumerate(parse.tokens) if t.lemma in ("small", "little", "large", "big")}
-    bound = {i for i in sizes if _is_person(parse, parse.tokens[i])}  # a little daughter
-    bound |= {i for i in range(len(parse.tokens)) if not _takes(parse, i, "takes-opposite")}
-    return _exchanged(parse, lexicon.antonyms(), share, rng, skip=bound, single=True)
+
+    name = "antonyms"
+    criterion = "adequacy"
+    title = "words replaced by their opposites"
+    tasks = ("translation", "summarisation", "data-to-text")
+
+    share: float = 0.5
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        sizes = {i for i, t in enumerate(parse.tokens) if t.lemma in ("small", "little", "large", "big")}
+        bound = {i for i in sizes if _is_person(parse, parse.tokens[i])}  # a little daughter
+        bound |= {i for i in range(len(parse.tokens)) if not _takes(parse, i, "takes-opposite")}
+        return _exchanged(parse, lexicon.antonyms(), self.share, rng, skip=bound, single=True)
 
 
-@edit.template("siblings", "correctness")
-def Siblings(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class Siblings(ParseEdit):
     """A share of the words replaced by others of their kind, one per sentence: violin, cello."""
-    bound = {i for i in range(len(parse.tokens)) if not _takes(parse, i, "takes-sibling")}
-    return _exchanged(parse, lexicon.siblings(interchangeable=True), share, rng, skip=bound, single=True)
+
+    name = "siblings"
+    criterion = "correctness"
+    title = "words replaced by others of their kind"
+    tasks = ("summarisation", "data-to-text")
+
+    share: float = 0.5
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        bound = {i for i in range(len(parse.tokens)) if not _takes(parse, i, "takes-sibling")}
+        return _exchanged(
+            parse, lexicon.siblings(interchangeable=True), self.share, rng, skip=bound, single=True
+        )
 
 
 def _takes(parse: Text, index: int, frame: str) -> bool:
@@ -52,6 +74,7 @@ def _exchanged(
     """
     indices = [i for i in range(len(parse.tokens)) if i not in skip]
     options = {i: forms for i in indices if (forms := _forms(parse, i, table))}
+
     places: dict[str, list[int]] = defaultdict(list)
     for index, token in enumerate(parse.tokens):
         places[token.text.lower()].append(index)
@@ -87,31 +110,66 @@ def _forms(parse: Text, index: int, table: lexicon.Pairs) -> list[str]:
     return [form for other in same_gender or others if (form := edit.inflect(other, token.tag))]
 
 
-@edit.template("negate", "adequacy")
-def Negate(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class Negate(ParseEdit):
     """The main clause of a share of the sentences is negated, or loses its negation."""
-    negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
-    drawn = edit.draw_share(negated, share, rng)
-    return {index: word for changes in drawn for index, word in changes.items()}
+
+    name = "negate"
+    criterion = "adequacy"
+    title = "a negated main clause"
+    tasks = ("translation", "summarisation", "data-to-text")
+
+    share: float = 0.5
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        negated = [changes for sentence in parse.sentences if (changes := negation(parse, sentence))]
+        drawn = edit.draw_share(negated, self.share, rng)
+        return {index: word for changes in drawn for index, word in changes.items()}
 
 
-@edit.template("synonyms", "invariance", expect="same")
-def Synonyms(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class Synonyms(ParseEdit):
     """Every word that has a synonym safe in its frame replaced by it: a large rock, a big rock."""
-    table = {key: (synonym,) for key, (synonym, _) in synonym_rows().items()}
-    return _exchanged(parse, table, 1.0, rng, skip=unframed_synonyms(parse))
+
+    name = "synonyms"
+    criterion = "invariance"
+    title = "a synonym"
+    tasks = CHECKLIST_TASKS
+    expect = "same"
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        table = {key: (synonym,) for key, (synonym, _) in synonym_rows().items()}
+        return _exchanged(parse, table, 1.0, rng, skip=unframed_synonyms(parse))
 
 
-@edit.template("change-nouns", "relevance")
-def ChangeNouns(record: Record, rng: Random, *, share: float = 0.5) -> str:
+@dataclass(frozen=True)
+class ChangeNouns(Perturbation):
     """Nouns replaced by nouns of other items, of the same kind and number: the school, the market."""
-    return _borrowed(record, "NOUN", share, rng)
+
+    name = "change-nouns"
+    criterion = "relevance"
+    title = "replaced nouns"
+    tasks = ("question-generation",)
+
+    share: float = 0.5
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return _borrowed(record, "NOUN", self.share, rng)
 
 
-@edit.template("change-verbs", "relevance")
-def ChangeVerbs(record: Record, rng: Random, *, share: float = 0.5) -> str:
+@dataclass(frozen=True)
+class ChangeVerbs(Perturbation):
     """Verbs replaced by verbs of other items in the same form; only verbs with a plain object change."""
-    return _borrowed(record, "VERB", share, rng)
+
+    name = "change-verbs"
+    criterion = "relevance"
+    title = "replaced verbs"
+    tasks = ("question-generation",)
+
+    share: float = 0.5
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return _borrowed(record, "VERB", self.share, rng)
 
 
 def _borrowed(record: Record, pos: str, share: float, rng: Random) -> str:
@@ -119,6 +177,7 @@ def _borrowed(record: Record, pos: str, share: float, rng: Random) -> str:
     text = edit.read(record.gold)
     places = [i for i, token in enumerate(text.tokens) if token.pos == pos]
     options = {i: forms for i in places if (forms := _fitting(record, text, i))}
+
     changes: dict[int, str] = {}
     for index in edit.draw_share(list(options), share, rng):
         if free := [form for form in options[index] if form not in changes.values()]:
@@ -190,18 +249,25 @@ def noun_kind(noun: str) -> str | None:
     return None if lemma.endswith(endings) or any(lemma in words for words in nouns) else "thing"
 
 
-@edit.template("change-gender", "correctness")
-def ChangeGender(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class ChangeGender(ParseEdit):
     """Every gendered word becomes its counterpart: two girls, two boys."""
-    # Words in capitals are tagged as names: read the tags of the text in lower case.
-    lower = edit.read(parse.text.lower()) if edit.is_all_caps(parse.text) else parse
-    tagged = lower if len(lower.tokens) == len(parse.tokens) else parse
-    changes = {}
-    for index, token in enumerate(parse.tokens):
-        counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
-        if counterpart and not parse.is_compound_part(index):
-            changes[index] = lexicon.match_case(counterpart.other, token.text)
-    return {} if _only_turned(parse, changes) else changes
+
+    name = "change-gender"
+    criterion = "correctness"
+    title = "the wrong gender"
+    tasks = ("image-captioning",)
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        # Words in capitals are tagged as names: read the tags of the text in lower case.
+        lower = edit.read(parse.text.lower()) if edit.is_all_caps(parse.text) else parse
+        tagged = lower if len(lower.tokens) == len(parse.tokens) else parse
+        changes = {}
+        for index, token in enumerate(parse.tokens):
+            counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
+            if counterpart and not parse.is_compound_part(index):
+                changes[index] = lexicon.match_case(counterpart.other, token.text)
+        return {} if _only_turned(parse, changes) else changes
 
 
 def _only_turned(parse: Text, changes: Mapping[int, str]) -> bool:
@@ -213,22 +279,29 @@ def _only_turned(parse: Text, changes: Mapping[int, str]) -> bool:
     return between <= {"and", "or", "&", ",", "/", "a", "an", "the", "one", "two", "three", "young", "little"}
 
 
-@edit.template("change-attributes", "correctness")
-def ChangeAttributes(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class ChangeAttributes(ParseEdit):
     """Colours, sizes, materials and patterns changed, the same everywhere: a red ball, a green ball."""
-    present = {token.text.lower() for token in parse.tokens}
-    chosen: dict[str, str] = {}
-    changes = {}
-    for index, token in enumerate(parse.tokens):
-        if _is_person(parse, token):
-            continue  # the colour of a person is no attribute to be exchanged
-        taken = present | set(chosen.values())
-        others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
-        if others and stands_in("attributive", parse, index):
-            word = chosen.get(token.text.lower()) or rng.choice(others)
-            chosen[token.text.lower()] = word
-            changes[index] = lexicon.match_case(word, token.text)
-    return changes
+
+    name = "change-attributes"
+    criterion = "correctness"
+    title = "wrong colours, sizes and shapes"
+    tasks = ("image-captioning",)
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        present = {token.text.lower() for token in parse.tokens}
+        chosen: dict[str, str] = {}
+        changes = {}
+        for index, token in enumerate(parse.tokens):
+            if _is_person(parse, token):
+                continue  # the colour of a person is no attribute to be exchanged
+            taken = present | set(chosen.values())
+            others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
+            if others and stands_in("attributive", parse, index):
+                word = chosen.get(token.text.lower()) or rng.choice(others)
+                chosen[token.text.lower()] = word
+                changes[index] = lexicon.match_case(word, token.text)
+        return changes
 
 
 def _is_person(parse: Text, token: Token) -> bool:
@@ -242,30 +315,44 @@ def _is_person(parse: Text, token: Token) -> bool:
     return listed or noun.entity == "PERSON" or noun_kind(noun.text) == "person"
 
 
-@edit.template("swap-objects", "correctness")
-def SwapObjects(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class SwapObjects(ParseEdit):
     """Two things change places, with all that is said of them: a tree is standing in front of the man."""
-    if not (pairs := _swappable(parse)):
-        return {}
-    first, second = rng.choice(pairs)
-    opens = first.start == 0
-    here = lexicon.capitalised(parse.piece(second)) if opens else parse.piece(second)
-    there = parse.uncapitalised(first) if opens else parse.piece(first)
-    return edit.dropped([first, second]) | {first.start: here, second.start: there}
+
+    name = "swap-objects"
+    criterion = "correctness"
+    title = "things that have changed places"
+    tasks = ("image-captioning",)
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        if not (pairs := _swappable(parse)):
+            return {}
+        first, second = rng.choice(pairs)
+        opens = first.start == 0
+        here = lexicon.capitalised(parse.piece(second)) if opens else parse.piece(second)
+        there = parse.uncapitalised(first) if opens else parse.piece(first)
+        return edit.dropped([first, second]) | {first.start: here, second.start: there}
 
 
-@edit.template("repeat-object", "thoroughness")
-def RepeatObject(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class RepeatObject(ParseEdit):
     """An object appears twice: A lady riding a horse and a lady. The text must end in a noun phrase."""
-    chunks, words = _phrases(parse, "object-phrase", parse.chunks), parse.word_indices()
-    counted = _phrases(parse, "counted-phrase", chunks[:-1] or chunks)
-    # A part of a longer phrase on either side would not be clear: a slice of the bread.
-    whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
-    if not whole or chunks[-1].end - 1 != words[-1]:
-        return {}
-    repeated = rng.choice(whole)
-    phrase = parse.uncapitalised(repeated) if repeated.start == 0 else parse.piece(repeated)
-    return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
+
+    name = "repeat-object"
+    criterion = "thoroughness"
+    title = "a thing named twice"
+    tasks = ("image-captioning",)
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        chunks, words = _phrases(parse, "object-phrase", parse.chunks), parse.word_indices()
+        counted = _phrases(parse, "counted-phrase", chunks[:-1] or chunks)
+        # A part of a longer phrase on either side would not be clear: a slice of the bread.
+        whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
+        if not whole or chunks[-1].end - 1 != words[-1]:
+            return {}
+        repeated = rng.choice(whole)
+        phrase = parse.uncapitalised(repeated) if repeated.start == 0 else parse.piece(repeated)
+        return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
 
 
 def _phrases(parse: Text, frame: str, chunks: Sequence[Span]) -> list[Span]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from random import Random
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, replies, template_words
 from assay.files import jsonl_file, toml_file, word_list, word_set
 from assay.language import split_words
@@ -32,14 +33,22 @@ _OPENING = re.compile(r"\s*([A-Za-z'’]+)\b[^.,!?…;]{0,14}[.,!?…;]+\s+(?=\S
 _FULL_BE = {"'s": "is", "'re": "are", "'m": "am"}  # an end of a contraction cannot stand apart
 
 
-@edit.template("contradict", "making sense", reads="context")
-def Contradict(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class Contradict(Perturbation):
     """The speaker says the contrary of an earlier turn of their own."""
-    for turn in reversed(_own_turns(record.context)):
-        statements = edit.sentences(turn, with_words=True)
-        if contraries := [negated for sentence in statements if (negated := _contrary(sentence))]:
-            return rng.choice(contraries)
-    return None
+
+    name = "contradict"
+    criterion = "making sense"
+    title = "a reply that contradicts its speaker"
+    tasks = ("dialogue",)
+    reads = "context"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        for turn in reversed(_own_turns(record.context)):
+            statements = edit.sentences(turn, with_words=True)
+            if contraries := [negated for sentence in statements if (negated := _contrary(sentence))]:
+                return rng.choice(contraries)
+        return None
 
 
 def _own_turns(context: Sequence[str]) -> list[str]:
@@ -64,31 +73,55 @@ def _contrary(sentence: str) -> str | None:
     return edit.rewrite(parse, changes) if changes and not imperative else None
 
 
-@edit.template("repeat-turn", "avoiding repetition", reads="context", languages=None)
-def RepeatTurn(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class RepeatTurn(Perturbation):
     """The speaker repeats an earlier turn of their own."""
-    earlier = _own_turns(record.context)
-    return rng.choice(earlier) if earlier else None
+
+    name = "repeat-turn"
+    criterion = "avoiding repetition"
+    title = "a reply that repeats an earlier turn"
+    tasks = ("dialogue",)
+    reads = "context"
+    languages = None
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        earlier = _own_turns(record.context)
+        return rng.choice(earlier) if earlier else None
 
 
-@edit.template("back-off", "listening")
-def BackOff(text: str, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class BackOff(Perturbation):
     """A listed reply that takes up nothing of what was said: Could you say that again?"""
-    return rng.choice(replies("back_off")) if text.strip() else None
+
+    name = "back-off"
+    criterion = "listening"
+    title = "an evasive reply"
+    tasks = ("dialogue",)
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        return rng.choice(replies("back_off")) if text.strip() else None
 
 
-@edit.template("generic-reply", "engagingness")
-def GenericReply(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class GenericReply(Perturbation):
     """A listed reply that fits any turn of the last one's kind (sec. 5.2; ours for engagingness).
 
     Not where such a reply would be as good as any, after thanks or for a text that says little beyond what
     was said before, nor where it would not fit: to "When is your birthday?" or to a compliment.
     """
-    last = _SPEAKER.sub("", record.context[-1]) if record.context else ""
-    options = replies("generic", _kind_of_turn(last))
-    own = _told(record.gold) - _told(" ".join(record.context))
-    telling = len(record.gold.split()) >= _TELLING and len(own) > 2 and "thank" not in record.gold.lower()
-    return rng.choice(options) if options and telling else None
+
+    name = "generic-reply"
+    criterion = "engagingness"
+    title = "a generic reply"
+    tasks = ("dialogue",)
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        last = _SPEAKER.sub("", record.context[-1]) if record.context else ""
+        options = replies("generic", _kind_of_turn(last))
+        own = _told(record.gold) - _told(" ".join(record.context))
+        telling = len(record.gold.split()) >= _TELLING and len(own) > 2 and "thank" not in record.gold.lower()
+        return rng.choice(options) if options and telling else None
 
 
 @cache
@@ -109,18 +142,27 @@ def _kind_of_turn(turn: str) -> str:
     return next((kind for kind, pattern in _turns() if re.match(pattern, last)), "statement")
 
 
-@edit.template("random-response", "relevance", reads="others", languages=None)
-def RandomResponse(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class RandomResponse(Perturbation):
     """What another dialogue says, where it names matters of its own: not "Certainly!", which fits anywhere.
 
     A corpus in English whose replies are few or short borrows turns of the embedded dialogues.
     """
-    known = _told(" ".join([record.gold, *record.context, *record.references]))
-    replies = [told for text in edit.unrelated_texts(record) if (told := _own_matter(text))]
-    if len(replies) < _ENOUGH and record.language in ("", "en"):
-        replies += _embedded_turns()
-    fitting = [reply for reply in dict.fromkeys(replies) if known.isdisjoint(_told(reply))]
-    return rng.choice(fitting) if fitting else None
+
+    name = "random-response"
+    criterion = "relevance"
+    title = "an unrelated reply"
+    tasks = ("dialogue",)
+    reads = "others"
+    languages = None
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        known = _told(" ".join([record.gold, *record.context, *record.references]))
+        replies = [told for text in edit.unrelated_texts(record) if (told := _own_matter(text))]
+        if len(replies) < _ENOUGH and record.language in ("", "en"):
+            replies += _embedded_turns()
+        fitting = [reply for reply in dict.fromkeys(replies) if known.isdisjoint(_told(reply))]
+        return rng.choice(fitting) if fitting else None
 
 
 @cache
@@ -150,14 +192,22 @@ def _told(text: str) -> frozenset[str]:
     return frozenset(word[:STEM] for word in words)
 
 
-@edit.template("drop-questions", "inquisitiveness")
-def DropQuestions(parse: Text, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class DropQuestions(Perturbation):
     """The questions that end a reply left out, where a statement remains (ours, for inquisitiveness)."""
-    spans = parse.sentences
-    rest = next((spans[:n] for n in range(len(spans), 0, -1) if not _asks(parse, spans[n - 1])), ())
-    asked = content(parse, spans[len(rest) :]) - content(parse, rest) - template_words("empty_words")
-    told = asked and any(is_substantial(parse, span) for span in rest)
-    return parse.piece(Span(0, rest[-1].end)) if told else None
+
+    name = "drop-questions"
+    criterion = "inquisitiveness"
+    title = "missing questions"
+    tasks = ("dialogue",)
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        spans = parse.sentences
+        rest = next((spans[:n] for n in range(len(spans), 0, -1) if not _asks(parse, spans[n - 1])), ())
+        asked = content(parse, spans[len(rest) :]) - content(parse, rest) - template_words("empty_words")
+        told = asked and any(is_substantial(parse, span) for span in rest)
+        return parse.piece(Span(0, rest[-1].end)) if told else None
 
 
 def _asks(parse: Text, span: Span) -> bool:
@@ -167,11 +217,19 @@ def _asks(parse: Text, span: Span) -> bool:
     return "?" in parse.piece(span) or (opens and parse.word_at(span.end - 1) not in ("!", "…"))
 
 
-@edit.template("machine-talk", "humanness")
-def MachineTalk(text: str, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class MachineTalk(Perturbation):
     """A sentence that only a machine would say before the reply (ours: table 5 has none for humanness)."""
-    told = word_list("checklist", "phrases", "machine_talk")
-    return f"{rng.choice(told)} {text.strip()}" if text.strip() else None
+
+    name = "machine-talk"
+    criterion = "humanness"
+    title = "robotic phrases"
+    tasks = ("dialogue",)
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        told = word_list("checklist", "phrases", "machine_talk")
+        return f"{rng.choice(told)} {text.strip()}" if text.strip() else None
 
 
 def _asked(parse: Text) -> Span | None:
@@ -186,16 +244,24 @@ def _asked(parse: Text) -> Span | None:
     return next(longest, Span(start, start + 1))
 
 
-@edit.template("drop-question-word", "answerability")
-def DropQuestionWord(text: str, rng: Random) -> str:
+@dataclass(frozen=True)
+class DropQuestionWord(Perturbation):
     """When was he born? - Was he born? A preposition before the question word goes with it."""
 
-    def drop(parse: Text, asking: Span) -> Mapping[int, str]:
-        whole = stands_in("droppable-question", parse, asking.start, asking.end)
-        adverbial = whole and _asks_adverbially(parse, asking)
-        return edit.dropped([_with_preposition(parse, asking)]) if adverbial else {}
+    name = "drop-question-word"
+    criterion = "answerability"
+    title = "a missing question word"
+    tasks = ("question-generation",)
 
-    return _with_last_question(text, drop)
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+
+        def drop(parse: Text, asking: Span) -> Mapping[int, str]:
+            whole = stands_in("droppable-question", parse, asking.start, asking.end)
+            adverbial = whole and _asks_adverbially(parse, asking)
+            return edit.dropped([_with_preposition(parse, asking)]) if adverbial else {}
+
+        return _with_last_question(text, drop)
 
 
 def _with_last_question(text: str, change: Callable[[Text, Span], Mapping[int, str]]) -> str:
@@ -218,18 +284,26 @@ def _with_preposition(parse: Text, asking: Span) -> Span:
     return Span(0 if asking.start == 1 and parse.tokens[0].pos == "ADP" else asking.start, asking.end)
 
 
-@edit.template("change-question-word", "answerability")
-def ChangeQuestionWord(text: str, rng: Random) -> str:
+@dataclass(frozen=True)
+class ChangeQuestionWord(Perturbation):
     """When was he born? - Where was he born?"""
 
-    def change(parse: Text, asking: Span) -> Mapping[int, str]:
-        rivals = _rivals(parse, asking)
-        # An adverb needs no preposition: From whom did she learn? Why did she learn?
-        adverb = bool(rivals) and rivals[0] in _ADVERBIAL
-        span = _with_preposition(parse, asking) if adverb else asking
-        return edit.dropped([span]) | {span.start: rng.choice(rivals)} if rivals else {}
+    name = "change-question-word"
+    criterion = "answerability"
+    title = "a question that asks for something else"
+    tasks = ("question-generation",)
 
-    return _with_last_question(text, change)
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+
+        def change(parse: Text, asking: Span) -> Mapping[int, str]:
+            rivals = _rivals(parse, asking)
+            # An adverb needs no preposition: From whom did she learn? Why did she learn?
+            adverb = bool(rivals) and rivals[0] in _ADVERBIAL
+            span = _with_preposition(parse, asking) if adverb else asking
+            return edit.dropped([span]) | {span.start: rng.choice(rivals)} if rivals else {}
+
+        return _with_last_question(text, change)
 
 
 def _rivals(parse: Text, asking: Span) -> list[str]:
@@ -254,14 +328,22 @@ def _rivals_before_noun(parse: Text, asking: Span, word: str) -> list[str]:
     return ["what"] if word == "whose" else ["whose"]
 
 
-@edit.template("question-to-statement", "answerability")
-def QuestionToStatement(parse: Text, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class QuestionToStatement(Perturbation):
     """Who is the director? - Someone is the director. The asking word becomes an indefinite one."""
-    asking = _asked(parse)
-    if asking is None or asking.start or not stands_in("states-plainly", parse, 0, asking.end):
-        return None
-    words = _statement(parse, asking)
-    return capitalised(re.sub(r" (?=['’]\w)", "", " ".join(words))) + "." if words else None
+
+    name = "question-to-statement"
+    criterion = "answerability"
+    title = "a statement in place of the question"
+    tasks = ("question-generation",)
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        asking = _asked(parse)
+        if asking is None or asking.start or not stands_in("states-plainly", parse, 0, asking.end):
+            return None
+        words = _statement(parse, asking)
+        return capitalised(re.sub(r" (?=['’]\w)", "", " ".join(words))) + "." if words else None
 
 
 def _statement(parse: Text, asking: Span) -> Parts | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 
@@ -13,7 +14,7 @@ from assay.language import language_of
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
-from assay.perturbations.edit import Text
+from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.entities import PERSON, PLACE, first_name_gender, is_title, named, names
 from assay.perturbations.negation import garbled
 
@@ -26,14 +27,21 @@ _FIGURE = re.compile(r"(?<![\d.,:/-])[1-9]\d{0,11}(?![\d:/-]|[.,]\d)")
 _PRESENT = 2025  # a text that names a later year speaks of the future
 
 
-@edit.template("change-names", "correctness")
-def ChangeNames(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class ChangeNames(ParseEdit):
     """Every person gets another name, the same wherever it occurs; without persons, every place.
 
     The new name has the gender and the region of the old one, as the lists or the text's pronouns show them.
     A name of unknown region stays: who a text is about must change, not where they are from.
     """
-    return _renamed_persons(parse, rng) or _renamed_places(parse, rng)
+
+    name = "change-names"
+    criterion = "correctness"
+    title = "changed names"
+    tasks = ("translation", "question-generation", "data-to-text")
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        return _renamed_persons(parse, rng) or _renamed_places(parse, rng)
 
 
 def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
@@ -121,25 +129,35 @@ def _is_plain_place(parse: Text, index: int) -> bool:
     return alone and placed and token.text[1:].islower() and token.text.isalpha()
 
 
-@edit.template("change-numbers", "correctness", languages=None)
-def ChangeNumbers(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class ChangeNumbers(ParseEdit):
     """Every number above one replaced by another of its size, the same everywhere; dates are left alone.
 
     In other languages than English only figures change, and those of four digits, which may be years, stay.
     """
-    if language_of(parse.text) not in ("", "en"):
-        return _other_figures(parse, rng)
-    chosen: dict[str, str] = {}
-    changes = {}
-    for index, token in enumerate(parse.tokens):
-        dated = stands_in("clock-time", parse, index) or _is_calendar(parse, index)
-        numbers = stands_in("numbering", parse, index) and not _is_year(parse, index)  # Vega 9, the 165 road
-        if dated or numbers or parse.is_joined(index) or not _is_free(parse, index):
-            continue
-        fitting = _other_numbers(token, _limit(parse, index))
-        if token.text in chosen or fitting:
-            changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
-    return changes
+
+    name = "change-numbers"
+    criterion = "correctness"
+    title = "changed numbers"
+    tasks = ("translation", "summarisation", "data-to-text")
+    languages = None
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        if language_of(parse.text) not in ("", "en"):
+            return _other_figures(parse, rng)
+        chosen: dict[str, str] = {}
+        changes = {}
+        for index, token in enumerate(parse.tokens):
+            dated = stands_in("clock-time", parse, index) or _is_calendar(parse, index)
+            numbers = stands_in("numbering", parse, index) and not _is_year(
+                parse, index
+            )  # Vega 9, the 165 road
+            if dated or numbers or parse.is_joined(index) or not _is_free(parse, index):
+                continue
+            fitting = _other_numbers(token, _limit(parse, index))
+            if token.text in chosen or fitting:
+                changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
+        return changes
 
 
 def _other_figures(parse: Text, rng: Random) -> dict[int, str]:
@@ -220,12 +238,19 @@ def _number_words() -> dict[str, int]:
     return {word: n for n, word in enumerate(small, 2)} | {word: 10 * n for n, word in enumerate(tens, 2)}
 
 
-@edit.template("change-dates", "correctness")
-def ChangeDates(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class ChangeDates(ParseEdit):
     """Years, days, months and weekdays replaced, the same everywhere; years all by the same distance."""
-    distance = rng.randrange(3, 40)
-    dates = [index for index in range(len(parse.tokens)) if _is_calendar(parse, index)]
-    return _replaced_alike(parse, dates, lambda index: _other_dates(parse, index, distance), rng)
+
+    name = "change-dates"
+    criterion = "correctness"
+    title = "changed dates"
+    tasks = ("summarisation", "data-to-text")
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        distance = rng.randrange(3, 40)
+        dates = [index for index in range(len(parse.tokens)) if _is_calendar(parse, index)]
+        return _replaced_alike(parse, dates, lambda index: _other_dates(parse, index, distance), rng)
 
 
 def _is_calendar(parse: Text, index: int) -> bool:
@@ -251,21 +276,28 @@ def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
     return [str(day) for day in range(1, 29) if str(day) != word]
 
 
-@edit.template("nouns-to-pronouns", "referential clarity")
-def NounsToPronouns(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class NounsToPronouns(ParseEdit):
     """Subjects and objects become he, she, it or they; one that needs an unknown gender stays."""
-    changes: dict[int, str] = {}
-    for sentence in parse.sentences:
-        if garbled(parse, sentence):
-            continue
-        for index in range(sentence.start, sentence.end):
-            replaced = _pronoun(parse, index)
-            if not replaced.keys() & changes.keys():
-                changes |= replaced
-    single = sum(word != "" for word in changes.values()) == 1
-    opening = parse.first_word(parse.sentences[-1]) if parse.sentences else None
-    # What the last sentence takes up at once is a plain reference.
-    return {} if single and opening and changes.get(opening) else changes
+
+    name = "nouns-to-pronouns"
+    criterion = "referential clarity"
+    title = "pronouns that refer to nothing"
+    tasks = ("summarisation",)
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        changes: dict[int, str] = {}
+        for sentence in parse.sentences:
+            if garbled(parse, sentence):
+                continue
+            for index in range(sentence.start, sentence.end):
+                replaced = _pronoun(parse, index)
+                if not replaced.keys() & changes.keys():
+                    changes |= replaced
+        single = sum(word != "" for word in changes.values()) == 1
+        opening = parse.first_word(parse.sentences[-1]) if parse.sentences else None
+        # What the last sentence takes up at once is a plain reference.
+        return {} if single and opening and changes.get(opening) else changes
 
 
 def _pronoun(parse: Text, index: int) -> dict[int, str]:

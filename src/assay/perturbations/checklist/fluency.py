@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from random import Random
 
+from assay.core import Perturbation, Record
 from assay.datasets.lexicon import template_words
 from assay.files import toml_file, word_set
 from assay.models.nlp import Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
-from assay.perturbations.edit import Text
+from assay.perturbations.edit import ParseEdit, Text
+from assay.vocabulary import CHECKLIST_TASKS
 
 _BE = {"is": "are", "are": "is", "am": "is", "was": "were", "were": "was"}
 _CONTRACTED = {"'s": " are", "'re": " is", "'m": " is", "'ve": " has"}
@@ -20,31 +23,46 @@ _FEWEST = 4  # words that are missed as a sentence: "Ok, just leave." is good En
 _TRIES = 8  # at misspelling a word so that it is not another word
 
 
-@edit.template("jumble", "fluency")
-def Jumble(parse: Text, rng: Random) -> str:
+@dataclass(frozen=True)
+class Jumble(Perturbation):
     """The words of each sentence in another order; words that touch a mark, and the first, stay.
 
     Whole written words move, so that the bag of words stays the same.
     """
-    cuts = []
-    for sentence in reversed(parse.sentences):
-        start = parse.tokens[sentence.start].start
-        free = [match for match in _PLAIN_WORD.finditer(parse.piece(sentence)) if match.start() > 0]
-        words = [match[0] for match in free]
-        order = list(words)
-        while order == words and len(set(words)) > 1:
-            rng.shuffle(order)
-        pairs = zip(free, order, strict=True) if len(free) >= 3 else ()
-        cuts += [(start + match.start(), start + match.end(), word) for match, word in pairs]
-    return edit.splice(parse.text, sorted(cuts))
+
+    name = "jumble"
+    criterion = "fluency"
+    title = "jumbled words"
+    tasks = CHECKLIST_TASKS
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        cuts = []
+        for sentence in reversed(parse.sentences):
+            start = parse.tokens[sentence.start].start
+            free = [match for match in _PLAIN_WORD.finditer(parse.piece(sentence)) if match.start() > 0]
+            words = [match[0] for match in free]
+            order = list(words)
+            while order == words and len(set(words)) > 1:
+                rng.shuffle(order)
+            pairs = zip(free, order, strict=True) if len(free) >= 3 else ()
+            cuts += [(start + match.start(), start + match.end(), word) for match, word in pairs]
+        return edit.splice(parse.text, sorted(cuts))
 
 
-@edit.template("agreement", "fluency")
-def Agreement(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class Agreement(ParseEdit):
     """Every verb in the present tense, and was and were, disagree with their subject."""
-    verbs = [i for i in range(len(parse.tokens)) if stands_in("finite-verb", parse, i)]
-    others = {i: _other_number(parse.tokens[i]) for i in verbs if _has_certain_number(parse, i)}
-    return {i: other for i, other in others.items() if other}
+
+    name = "agreement"
+    criterion = "fluency"
+    title = "verbs that disagree with their subjects"
+    tasks = CHECKLIST_TASKS
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        verbs = [i for i in range(len(parse.tokens)) if stands_in("finite-verb", parse, i)]
+        others = {i: _other_number(parse.tokens[i]) for i in verbs if _has_certain_number(parse, i)}
+        return {i: other for i, other in others.items() if other}
 
 
 def _other_number(token: Token) -> str | None:
@@ -71,58 +89,86 @@ def _has_certain_number(parse: Text, index: int) -> bool:
     return noun.tag not in ("NN", "NNS") or token.tag != {"NN": "VBP", "NNS": "VBZ"}[noun.tag]
 
 
-@edit.template("drop-articles", "fluency")
-def DropArticles(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class DropArticles(ParseEdit):
     """Articles left out, where one of them is missed."""
-    known = word_set("words", "articles")
-    articles = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
-    outside = [i for i in articles if stands_in("loose-article", parse, i)]
-    missed = any(stands_in("missed-article", parse, i) for i in outside)
-    return edit.dropped(i for i in outside if missed and not parse.is_joined(i))
+
+    name = "drop-articles"
+    criterion = "fluency"
+    title = "missing articles"
+    tasks = CHECKLIST_TASKS
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        known = word_set("words", "articles")
+        articles = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
+        outside = [i for i in articles if stands_in("loose-article", parse, i)]
+        missed = any(stands_in("missed-article", parse, i) for i in outside)
+        return edit.dropped(i for i in outside if missed and not parse.is_joined(i))
 
 
-@edit.template("drop-prepositions", "fluency")
-def DropPrepositions(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class DropPrepositions(ParseEdit):
     """Prepositions left out, where one of them is missed."""
-    known = word_set("words", "prepositions")
-    words = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
-    places = [i for i in words if stands_in("loose-preposition", parse, i)]
-    missed = any(stands_in("needed-preposition", parse, i) for i in places)
-    return edit.dropped(i for i in places if missed and not parse.is_joined(i))
+
+    name = "drop-prepositions"
+    criterion = "fluency"
+    title = "missing prepositions"
+    tasks = CHECKLIST_TASKS
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        known = word_set("words", "prepositions")
+        words = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
+        places = [i for i in words if stands_in("loose-preposition", parse, i)]
+        missed = any(stands_in("needed-preposition", parse, i) for i in places)
+        return edit.dropped(i for i in places if missed and not parse.is_joined(i))
 
 
-@edit.template("drop-stop-words", "fluency")
-def DropStopWords(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class DropStopWords(ParseEdit):
     """Function words left out; in a question the question word goes too (table 5, answerability).
 
     Words that deny stay, don't among them: without them the text would say the contrary, which is no error
     of fluency. So does a name: The Copper Kettle, Mark Can.
     """
-    known = word_set("words", "stop_words") - template_words("negations")
-    targets: list[int] = []
-    for index, token in enumerate(parse.tokens):
-        # The end of a contraction goes with its stem.
-        follows = targets[-1:] == [index - 1] and stands_in("contraction-end", parse, index)
-        if follows or (token.text.lower() in known and stands_in("loose-stop-word", parse, index)):
-            targets.append(index)
-    rest = set(parse.word_indices()) - set(targets)
-    return edit.dropped(targets) if len(rest) >= _FEWEST and not edit.APART.search(parse.text) else {}
+
+    name = "drop-stop-words"
+    criterion = "fluency"
+    title = "missing function words"
+    tasks = CHECKLIST_TASKS
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        known = word_set("words", "stop_words") - template_words("negations")
+        targets: list[int] = []
+        for index, token in enumerate(parse.tokens):
+            # The end of a contraction goes with its stem.
+            follows = targets[-1:] == [index - 1] and stands_in("contraction-end", parse, index)
+            if follows or (token.text.lower() in known and stands_in("loose-stop-word", parse, index)):
+                targets.append(index)
+        rest = set(parse.word_indices()) - set(targets)
+        return edit.dropped(targets) if len(rest) >= _FEWEST and not edit.APART.search(parse.text) else {}
 
 
-@edit.template("misplaced-punctuation", "fluency")
-def MisplacedPunctuation(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class MisplacedPunctuation(ParseEdit):
     """Commas dropped, question marks turned into full stops, and commas where none belongs."""
-    changes: dict[int, str] = {}
-    for sentence in parse.sentences:
-        wrong = [i for i in range(sentence.start, sentence.end - 1) if stands_in("inseparable", parse, i)]
-        for index in edit.draw_share(wrong, 0.15, rng):
-            changes[index] = f"{parse.tokens[index].text},"
-    for index, token in enumerate(parse.tokens):
-        if token.text in (",", ";") and token.space and len(parse.tokens) > 4:  # not: Mostly, yes.
-            changes[index] = ""
-        elif token.text in ("?", "!"):
-            changes[index] = "."
-    return changes
+
+    name = "misplaced-punctuation"
+    criterion = "fluency"
+    title = "misplaced punctuation"
+    tasks = CHECKLIST_TASKS
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        changes: dict[int, str] = {}
+        for sentence in parse.sentences:
+            wrong = [i for i in range(sentence.start, sentence.end - 1) if stands_in("inseparable", parse, i)]
+            for index in edit.draw_share(wrong, 0.15, rng):
+                changes[index] = f"{parse.tokens[index].text},"
+        for index, token in enumerate(parse.tokens):
+            if token.text in (",", ";") and token.space and len(parse.tokens) > 4:  # not: Mostly, yes.
+                changes[index] = ""
+            elif token.text in ("?", "!"):
+                changes[index] = "."
+        return changes
 
 
 def _misspelt(
@@ -142,32 +188,70 @@ def _misspelt(
     return changes
 
 
-@edit.template("typo-swap", "fluency")
-def TypoSwap(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class TypoSwap(ParseEdit):
     """Two letters change places: frist."""
-    return _misspelt(parse, share, rng, lambda word, at: word[:at] + word[at + 1] + word[at] + word[at + 2 :])
+
+    name = "typo-swap"
+    criterion = "fluency"
+    title = "swapped letters"
+    tasks = CHECKLIST_TASKS
+
+    share: float = 0.15
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        return _misspelt(
+            parse, self.share, rng, lambda word, at: word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+        )
 
 
-@edit.template("typo-drop", "fluency")
-def TypoDrop(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class TypoDrop(ParseEdit):
     """A letter is left out: evry."""
-    # Too many strings of three letters are words: boat, bot.
-    return _misspelt(parse, share, rng, lambda word, at: word[:at] + word[at + 1 :], shortest=5)
+
+    name = "typo-drop"
+    criterion = "fluency"
+    title = "missing letters"
+    tasks = CHECKLIST_TASKS
+
+    share: float = 0.15
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        # Too many strings of three letters are words: boat, bot.
+        return _misspelt(parse, self.share, rng, lambda word, at: word[:at] + word[at + 1 :], shortest=5)
 
 
-@edit.template("typo-double", "fluency")
-def TypoDouble(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class TypoDouble(ParseEdit):
     """A letter is typed twice: everry."""
-    return _misspelt(parse, share, rng, lambda word, at: word[: at + 1] + word[at:])
+
+    name = "typo-double"
+    criterion = "fluency"
+    title = "doubled letters"
+    tasks = CHECKLIST_TASKS
+
+    share: float = 0.15
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        return _misspelt(parse, self.share, rng, lambda word, at: word[: at + 1] + word[at:])
 
 
-@edit.template("typo-neighbour", "fluency")
-def TypoNeighbour(parse: Text, rng: Random, *, share: float = 0.15) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class TypoNeighbour(ParseEdit):
     """The key beside the right one is hit: ebery."""
-    neighbours: dict[str, str] = toml_file("words", "typos")["neighbours"]
 
-    def misspell(word: str, at: int) -> str:
-        beside = rng.choice(neighbours[word[at].lower()])
-        return word[:at] + (beside.upper() if word[at].isupper() else beside) + word[at + 1 :]
+    name = "typo-neighbour"
+    criterion = "fluency"
+    title = "mistyped letters"
+    tasks = CHECKLIST_TASKS
 
-    return _misspelt(parse, share, rng, misspell)
+    share: float = 0.15
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        neighbours: dict[str, str] = toml_file("words", "typos")["neighbours"]
+
+        def misspell(word: str, at: int) -> str:
+            beside = rng.choice(neighbours[word[at].lower()])
+            return word[:at] + (beside.upper() if word[at].isupper() else beside) + word[at + 1 :]
+
+        return _misspelt(parse, self.share, rng, misspell)

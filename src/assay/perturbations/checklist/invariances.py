@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.files import toml_file, tsv_file
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import rewording_rows, stands_in
-from assay.perturbations.edit import Text
+from assay.perturbations.edit import ParseEdit, Text
+from assay.vocabulary import CHECKLIST_TASKS
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _RANGE_BEFORE = re.compile(r"(\d|and|to|or|between|of|[-–,/])\s*$")
 _RANGE_AFTER = re.compile(rf"\s*([-–]|(and|to|or|until|till|through) (\d|{_MONTHS}))")
 
 
-@edit.template("spelling", "invariance", expect="same")
-def Spelling(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class Spelling(ParseEdit):
     """British spelling to American, or American to British, whichever the text uses more: colour, color."""
-    changes: dict[str, dict[int, str]] = {"american": {}, "british": {}}
-    for index, token in enumerate(parse.tokens):
-        if _is_name(parse, index) or (token.text.lower().endswith("yses") and token.tag != "VBZ"):
-            continue
-        for dialect, table in _spellings().items():
-            if other := table.get(token.text.lower()):
-                changes[dialect][index] = lexicon.match_case(other, token.text)
-    american = {row["american"] for row in tsv_file("words", "spellings") if row["to"] != "both"}
-    if changes["british"] and any(token.text.lower() in american for token in parse.tokens):
-        changes["british"] = {}  # "program" has two British spellings
-    return max(changes.values(), key=len)
+
+    name = "spelling"
+    criterion = "invariance"
+    title = "British in place of American spelling, or the reverse,"
+    tasks = ("translation", "summarisation", "question-generation", "image-captioning", "data-to-text")
+    expect = "same"
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        changes: dict[str, dict[int, str]] = {"american": {}, "british": {}}
+        for index, token in enumerate(parse.tokens):
+            if _is_name(parse, index) or (token.text.lower().endswith("yses") and token.tag != "VBZ"):
+                continue
+            for dialect, table in _spellings().items():
+                if other := table.get(token.text.lower()):
+                    changes[dialect][index] = lexicon.match_case(other, token.text)
+        american = {row["american"] for row in tsv_file("words", "spellings") if row["to"] != "both"}
+        if changes["british"] and any(token.text.lower() in american for token in parse.tokens):
+            changes["british"] = {}  # "program" has two British spellings
+        return max(changes.values(), key=len)
 
 
 @cache
@@ -53,13 +63,22 @@ def _is_name(parse: Text, index: int) -> bool:
     return capital or token.pos == "PROPN" or edit.is_address(token)
 
 
-@edit.template("date-format", "invariance", expect="same")
-def DateFormat(text: str, rng: Random) -> str:
+@dataclass(frozen=True)
+class DateFormat(Perturbation):
     """Dates written in the other order: 12 May 2019, May 12, 2019."""
-    for pattern, form in _date_patterns():
-        if matches := [match for match in re.finditer(pattern, text) if _is_single_date(text, match)]:
-            return edit.splice(text, [_date_cut(text, match, form) for match in matches])
-    return text
+
+    name = "date-format"
+    criterion = "invariance"
+    title = "another date format"
+    tasks = ("summarisation", "data-to-text")
+    expect = "same"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        for pattern, form in _date_patterns():
+            if matches := [match for match in re.finditer(pattern, text) if _is_single_date(text, match)]:
+                return edit.splice(text, [_date_cut(text, match, form) for match in matches])
+        return text
 
 
 @cache
@@ -85,53 +104,78 @@ def _date_cut(text: str, match: re.Match[str], form: str) -> tuple[int, int, str
     return match.start(), match.end(), f"{new}," if "," in new and goes_on else new
 
 
-@edit.template("abbreviations", "invariance", expect="same")
-def Abbreviations(text: str, rng: Random) -> str:
+@dataclass(frozen=True)
+class Abbreviations(Perturbation):
     """Abbreviations written in another way: 5%, 5 percent; £3m, £3 million; 3pm, 3 p.m.; Mr, Mr."""
-    if edit.is_all_caps(text):
-        return text
-    taken: list[tuple[int, int, str]] = []
-    for pattern, form, kind in toml_file("checklist", "rewordings")["abbreviations"]:
-        matches = list(re.finditer(pattern, text))
-        for match in matches if len(matches) == len(re.findall(kind, text)) else ():
-            if not any(start < match.end() and match.start() < end for start, end, _ in taken):
-                end = match.end() + (form.endswith("m.") and text[match.end() : match.end() + 1] == ".")
-                taken.append((match.start(), end, match.expand(form)))
-    return edit.splice(text, sorted(taken))
+
+    name = "abbreviations"
+    criterion = "invariance"
+    title = "another way to write units, money, times and titles"
+    tasks = ("translation", "summarisation", "data-to-text")
+    expect = "same"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        if edit.is_all_caps(text):
+            return text
+        taken: list[tuple[int, int, str]] = []
+        for pattern, form, kind in toml_file("checklist", "rewordings")["abbreviations"]:
+            matches = list(re.finditer(pattern, text))
+            for match in matches if len(matches) == len(re.findall(kind, text)) else ():
+                if not any(start < match.end() and match.start() < end for start, end, _ in taken):
+                    end = match.end() + (form.endswith("m.") and text[match.end() : match.end() + 1] == ".")
+                    taken.append((match.start(), end, match.expand(form)))
+        return edit.splice(text, sorted(taken))
 
 
-@edit.template("numerals-to-words", "invariance", expect="same")
-def NumeralsToWords(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class NumeralsToWords(ParseEdit):
     """Whole numbers below a hundred that count things written out: 63 people, sixty-three people."""
-    from num2words import num2words
 
-    digits = [i for i, token in enumerate(parse.tokens) if token.text.isdecimal()]
-    small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
-    counting = {i: n for i, n in small.items() if 2 <= n < 100 and stands_in("counting", parse, i)}
-    apart = {i for i in small if stands_in("no-count", parse, i)}
-    if counting.keys() != small.keys() - apart:  # all in words or none
-        return {}
-    opening = {parse.first_word(sentence) for sentence in parse.sentences}
-    words = {i: num2words(number) for i, number in counting.items()}
-    return {i: word.capitalize() if i in opening else word for i, word in words.items()}
+    name = "numerals-to-words"
+    criterion = "invariance"
+    title = "writing numerals out"
+    tasks = ("summarisation", "data-to-text")
+    expect = "same"
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        from num2words import num2words
+
+        digits = [i for i, token in enumerate(parse.tokens) if token.text.isdecimal()]
+        small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
+        counting = {i: n for i, n in small.items() if 2 <= n < 100 and stands_in("counting", parse, i)}
+        apart = {i for i in small if stands_in("no-count", parse, i)}
+        if counting.keys() != small.keys() - apart:  # all in words or none
+            return {}
+        opening = {parse.first_word(sentence) for sentence in parse.sentences}
+        words = {i: num2words(number) for i, number in counting.items()}
+        return {i: word.capitalize() if i in opening else word for i, word in words.items()}
 
 
-@edit.template("words-to-numerals", "invariance", expect="same")
-def WordsToNumerals(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class WordsToNumerals(Perturbation):
     """Numbers in words that count things in digits: two dogs, 2 dogs. Only a caption begins with one."""
-    parse = edit.read(record.gold)
-    free = [
-        i
-        for i, token in enumerate(parse.tokens)
-        if token.text.lower() in _numbers() and not parse.is_joined(i)
-    ]
-    counting = [i for i in free if stands_in("counted-in-words", parse, i)]
-    opening = {parse.first_word(sentence) for sentence in parse.sentences}
-    begun = record.task != "image-captioning" and not opening.isdisjoint(counting)
-    beside_one = any(token.text.lower() == "one" and token.dep == "nummod" for token in parse.tokens)
-    if counting != free or begun or beside_one:  # all in digits or none
-        return None
-    return edit.rewrite(parse, {i: str(_numbers()[parse.word_at(i)]) for i in counting})
+
+    name = "words-to-numerals"
+    criterion = "invariance"
+    title = "writing numbers in digits"
+    tasks = ("translation", "summarisation", "dialogue", "image-captioning")
+    expect = "same"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        free = [
+            i
+            for i, token in enumerate(parse.tokens)
+            if token.text.lower() in _numbers() and not parse.is_joined(i)
+        ]
+        counting = [i for i in free if stands_in("counted-in-words", parse, i)]
+        opening = {parse.first_word(sentence) for sentence in parse.sentences}
+        begun = record.task != "image-captioning" and not opening.isdisjoint(counting)
+        beside_one = any(token.text.lower() == "one" and token.dep == "nummod" for token in parse.tokens)
+        if counting != free or begun or beside_one:  # all in digits or none
+            return None
+        return edit.rewrite(parse, {i: str(_numbers()[parse.word_at(i)]) for i in counting})
 
 
 @cache
@@ -142,28 +186,46 @@ def _numbers() -> Mapping[str, int]:
     return {word: n for n in range(2, 100) if "-" not in (word := num2words(n))}
 
 
-@edit.template("quotation-style", "invariance", expect="same", languages=None)
-def QuotationStyle(text: str, rng: Random) -> str:
+@dataclass(frozen=True)
+class QuotationStyle(Perturbation):
     """Straight quotation marks and apostrophes become curly ones, or curly ones straight."""
-    if re.search("[“”‘’]", text):
-        return text.translate(str.maketrans("“”‘’", "\"\"''"))
-    if text.count('"') % 2 or re.search(
-        r"\d['\"]|(^|[\s(])'\d|``|''|\s['\"]\s|\b[A-Z] '\w|\w '(t|s|m|d|re|ve|ll)\b", text
-    ):
-        return text  # feet, decades, an unpaired mark, tokenised text
-    opened = re.sub(r'(^|[\s(\[—–-])"', r"\1“", text)
-    opened = re.sub(r"(^|[\s(\[—–“-])'(?!(?:tis|twas|em|til|cause|n)\b)", r"\1‘", opened)
-    return opened.replace('"', "”").replace("'", "’")
+
+    name = "quotation-style"
+    criterion = "invariance"
+    title = "curly in place of straight quotation marks, or the reverse,"
+    tasks = ("translation", "summarisation", "question-generation", "dialogue", "data-to-text")
+    expect = "same"
+    languages = None
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        if re.search("[“”‘’]", text):
+            return text.translate(str.maketrans("“”‘’", "\"\"''"))
+        if text.count('"') % 2 or re.search(
+            r"\d['\"]|(^|[\s(])'\d|``|''|\s['\"]\s|\b[A-Z] '\w|\w '(t|s|m|d|re|ve|ll)\b", text
+        ):
+            return text  # feet, decades, an unpaired mark, tokenised text
+        opened = re.sub(r'(^|[\s(\[—–-])"', r"\1“", text)
+        opened = re.sub(r"(^|[\s(\[—–“-])'(?!(?:tis|twas|em|til|cause|n)\b)", r"\1‘", opened)
+        return opened.replace('"', "”").replace("'", "’")
 
 
-@edit.template("equal-phrases", "invariance", expect="same")
-def EqualPhrases(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class EqualPhrases(ParseEdit):
     """Phrases replaced by others of the same meaning: in spite of, despite; everyone, everybody."""
-    changes: dict[int, str] = {}
-    for start, end, other in _phrase_matches(parse):
-        if start not in changes and f" {other.lower()} " not in f" {parse.text.lower()} ":
-            changes |= dict.fromkeys(range(start + 1, end), "") | {start: other}
-    return changes
+
+    name = "equal-phrases"
+    criterion = "invariance"
+    title = "a phrase of the same meaning"
+    tasks = CHECKLIST_TASKS
+    expect = "same"
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        changes: dict[int, str] = {}
+        for start, end, other in _phrase_matches(parse):
+            if start not in changes and f" {other.lower()} " not in f" {parse.text.lower()} ":
+                changes |= dict.fromkeys(range(start + 1, end), "") | {start: other}
+        return changes
 
 
 def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
@@ -179,15 +241,23 @@ def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
                 break
 
 
-@edit.template("contractions", "invariance", expect="same")
-def Contractions(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class Contractions(ParseEdit):
     """Every pair of words contracted that may be: We are, we're; do not, don't."""
-    changes: dict[int, str] = {}
-    for index in range(len(parse.tokens) - 1):
-        short = _contraction(parse, index)
-        if short and index not in changes:
-            changes[index], changes[index + 1] = short, ""
-    return changes
+
+    name = "contractions"
+    criterion = "invariance"
+    title = "a contraction"
+    tasks = ("translation", "summarisation", "question-generation", "dialogue")
+    expect = "same"
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        changes: dict[int, str] = {}
+        for index in range(len(parse.tokens) - 1):
+            short = _contraction(parse, index)
+            if short and index not in changes:
+                changes[index], changes[index + 1] = short, ""
+        return changes
 
 
 @cache
@@ -210,11 +280,19 @@ def _contraction(parse: Text, index: int) -> str | None:
     return first.text + short[len(first.text) :] if whole else None
 
 
-@edit.template("expansions", "invariance", expect="same")
-def Expansions(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class Expansions(ParseEdit):
     """Every contraction written out whose full form is certain and as usual: We're, we are; don't, do not."""
-    changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
-    return {index: word for change in changes for index, word in change.items()}
+
+    name = "expansions"
+    criterion = "invariance"
+    title = "writing a contraction out"
+    tasks = ("translation", "question-generation", "dialogue")
+    expect = "same"
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
+        return {index: word for change in changes for index, word in change.items()}
 
 
 def _expansion(parse: Text, index: int) -> dict[int, str]:

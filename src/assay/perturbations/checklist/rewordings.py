@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.files import toml_file, word_list, word_set
 from assay.language import language_of, split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
-from assay.perturbations.edit import Text
+from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.negation import garbled
+from assay.vocabulary import CHECKLIST_TASKS
 
 Changes = Mapping[int, str]
 SHORTEST, LONGEST = 0.6, 1.7  # words of an alternative, as a multiple of the text's own
@@ -28,14 +30,22 @@ _ARTICLE = re.compile(r"\b([Aa]n?) (\w+)")
 _QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
 
 
-@edit.template("optional-that", "invariance", expect="same")
-def OptionalThat(parse: Text, rng: Random) -> Changes:
+@dataclass(frozen=True)
+class OptionalThat(ParseEdit):
     """An optional "that" put in or left out: I think (that) it works."""
-    changes: dict[int, str] = {}
-    for sentence in parse.sentences:
-        for index in range(sentence.start + 1, sentence.end):
-            changes |= _clause_that(parse, index, sentence)
-    return changes
+
+    name = "optional-that"
+    criterion = "invariance"
+    title = "an optional “that”"
+    tasks = ("translation", "summarisation", "question-generation", "dialogue")
+    expect = "same"
+
+    def changes(self, parse: Text, rng: Random) -> Changes:
+        changes: dict[int, str] = {}
+        for sentence in parse.sentences:
+            for index in range(sentence.start + 1, sentence.end):
+                changes |= _clause_that(parse, index, sentence)
+        return changes
 
 
 def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
@@ -71,18 +81,26 @@ def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
     return {at: f"that {parse.uncapitalised(Span(at, at + 1))}"}
 
 
-@edit.template("caption-form", "invariance", expect="same")
-def CaptionForm(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class CaptionForm(Perturbation):
     """A caption in another of the usual forms: A dog runs; A dog is running; A dog running."""
-    if record.task != "image-captioning":
-        return None
-    parse, changes = edit.read(record.gold), dict[int, str]()
-    for sentence in parse.sentences:
-        inside = parse.tokens[sentence.start : sentence.end - 1]
-        plain = all(edit.is_word(token) or token.text in ",-'’" for token in inside)
-        if plain and not garbled(parse, sentence):
-            changes |= _other_tense(parse, sentence)
-    return edit.rewrite(parse, changes)
+
+    name = "caption-form"
+    criterion = "invariance"
+    title = "another usual form of a caption"
+    tasks = ("image-captioning",)
+    expect = "same"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        if record.task != "image-captioning":
+            return None
+        parse, changes = edit.read(record.gold), dict[int, str]()
+        for sentence in parse.sentences:
+            inside = parse.tokens[sentence.start : sentence.end - 1]
+            plain = all(edit.is_word(token) or token.text in ",-'’" for token in inside)
+            if plain and not garbled(parse, sentence):
+                changes |= _other_tense(parse, sentence)
+        return edit.rewrite(parse, changes)
 
 
 def _other_tense(parse: Text, sentence: Span) -> Changes:
@@ -139,22 +157,36 @@ def _fragment_to_sentence(parse: Text, sentence: Span, noun: int) -> Changes:
     return {verb: f"{'are' if several else 'is'} {tokens[verb].text}"}
 
 
-@edit.template(
-    "alternative-reference", "invariance", expect="same", reads="references", languages=None, seeded=False
-)
-def AlternativeReference(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class AlternativeReference(Perturbation):
     """A reference of like length takes the text's place (fig. 4), and is scored against those that remain.
 
     It must agree with the text and with the other references in most of its content words, since some
     references err or tell of other things; of those that do, it is the one that agrees best.
     """
-    # Another reference must be left to compare with. Two good replies, summaries or captions seldom say the
-    # same.
-    if len(set(record.references)) < 2 or record.task in ("dialogue", "summarisation", "image-captioning"):
-        return None
-    equal = [text for text in dict.fromkeys(record.references) if _is_equal(record, text)]
-    shared = {text: content_recall(record.gold, text) + content_recall(text, record.gold) for text in equal}
-    return max(shared, key=shared.__getitem__) if shared else None
+
+    name = "alternative-reference"
+    criterion = "invariance"
+    title = "another text that people wrote for the same input"
+    tasks = ("translation", "question-generation", "data-to-text")
+    expect = "same"
+    reads = "references"
+    languages = None
+    seeded = False
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        # Another reference must be left to compare with; two good replies or summaries seldom say the same.
+        if len(set(record.references)) < 2 or record.task in (
+            "dialogue",
+            "summarisation",
+            "image-captioning",
+        ):
+            return None
+        equal = [text for text in dict.fromkeys(record.references) if _is_equal(record, text)]
+        shared = {
+            text: content_recall(record.gold, text) + content_recall(text, record.gold) for text in equal
+        }
+        return max(shared, key=shared.__getitem__) if shared else None
 
 
 def _is_equal(record: Record, text: str) -> bool:
@@ -208,15 +240,23 @@ def content_words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower())) - word_set("words", "stop_words")
 
 
-@edit.template("rewording", "invariance", expect="same")
-def Rewording(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class Rewording(Perturbation):
     """One of the invariances that apply, drawn at random: most texts have at least one other wording."""
-    from assay.names.registry import perturbation_class
 
-    written = record.task == "data-to-text"  # where contractions are out of style
-    names = [name for name in REWORDINGS if not (written and name == "contractions")]
-    for name in rng.sample(names, len(names)):
-        changed = perturbation_class(name)().apply(record, rng)
-        if changed and changed != record.gold:
-            return changed
-    return None
+    name = "rewording"
+    criterion = "invariance"
+    title = "a small change of wording, spelling or format"
+    tasks = CHECKLIST_TASKS
+    expect = "same"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        from assay.names.registry import perturbation_class
+
+        written = record.task == "data-to-text"  # where contractions are out of style
+        names = [name for name in REWORDINGS if not (written and name == "contractions")]
+        for name in rng.sample(names, len(names)):
+            changed = perturbation_class(name)().apply(record, rng)
+            if changed and changed != record.gold:
+                return changed
+        return None

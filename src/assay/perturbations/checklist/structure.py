@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 
-from assay.core import Record
+from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised, gendered, people, template_words
 from assay.files import word_list, word_set
-from assay.language import full_stop
+from assay.language import full_stop, join_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
-from assay.perturbations.edit import Text
+from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.entities import PERSON, names
 
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
@@ -25,17 +26,25 @@ _BRACKETS = frozenset('()[]"“”')
 _QUOTES = ('"', "”", "'", "’")
 
 
-@edit.template("reorder-sentences", "structure and coherence")
-def ReorderSentences(parse: Text, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class ReorderSentences(Perturbation):
     """The sentences in another order, first one that refers to an earlier sentence, which is then missed."""
-    whole = _whole_sentences(parse)
-    leaning = [i for i in range(1, len(whole)) if _leans(parse, whole[i])]
-    if not leaning:
-        return None
-    rest = [parse.piece(span).strip() for span in whole]
-    opening = rest.pop(rng.choice(leaning))
-    rng.shuffle(rest)
-    return " ".join([_ended(opening), *map(_ended, rest[:-1]), rest[-1]])
+
+    name = "reorder-sentences"
+    criterion = "structure and coherence"
+    title = "sentences in the wrong order"
+    tasks = ("summarisation", "data-to-text")
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        whole = _whole_sentences(parse)
+        leaning = [i for i in range(1, len(whole)) if _leans(parse, whole[i])]
+        if not leaning:
+            return None
+        rest = [parse.piece(span).strip() for span in whole]
+        opening = rest.pop(rng.choice(leaning))
+        rng.shuffle(rest)
+        return " ".join([_ended(opening), *map(_ended, rest[:-1]), rest[-1]])
 
 
 def _whole_sentences(parse: Text) -> list[Span]:
@@ -74,11 +83,22 @@ def _has_antecedent(parse: Text, sentence: Span, pronoun: int) -> bool:
     return word in ("it", "its") and not stands_in("dummy-it", parse, pronoun)
 
 
-@edit.template("repeat-sentences", "non-redundancy", languages=None)
-def RepeatSentences(text: str, rng: Random, *, share: float = 0.3) -> list[str] | None:
+@dataclass(frozen=True)
+class RepeatSentences(Perturbation):
     """A share of the sentences is repeated at the end of the text."""
-    repeated = edit.draw_share(edit.sentences(text, with_words=True), share, rng)
-    return [_ended(text), *repeated] if repeated else None
+
+    name = "repeat-sentences"
+    criterion = "non-redundancy"
+    title = "repeated sentences"
+    tasks = ("summarisation",)
+    languages = None
+
+    share: float = 0.3
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        repeated = edit.draw_share(edit.sentences(text, with_words=True), self.share, rng)
+        return join_words([_ended(text), *repeated], text) if repeated else None
 
 
 def _ended(text: str) -> str:
@@ -88,28 +108,44 @@ def _ended(text: str) -> str:
     return text if any(mark in text[last + 1 :] for mark in ".!?…。！？؟۔।") else text + full_stop(text)
 
 
-@edit.template("add-text", "adequacy", reads="others")
-def AddText(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class AddText(Perturbation):
     """Wrong information added: a statement of another item, joined with "and" after a full stop."""
-    extra = _other_statement(record, rng)
-    if extra is None or not record.gold.strip():
-        return None
-    body, end = edit.body_and_end(record.gold.rstrip())
-    parse = edit.read(extra)
-    if end != "." or '"' in extra or stands_in("title-opening", parse, 0):
-        return f"{_ended(record.gold)} {extra}"
-    return f"{body}, and {parse.uncapitalised(Span(0, len(parse.tokens)))}"
+
+    name = "add-text"
+    criterion = "adequacy"
+    title = "a clause that does not belong"
+    tasks = ("translation", "data-to-text")
+    reads = "others"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        extra = _other_statement(record, rng)
+        if extra is None or not record.gold.strip():
+            return None
+        body, end = edit.body_and_end(record.gold.rstrip())
+        parse = edit.read(extra)
+        if end != "." or '"' in extra or stands_in("title-opening", parse, 0):
+            return f"{_ended(record.gold)} {extra}"
+        return f"{body}, and {parse.uncapitalised(Span(0, len(parse.tokens)))}"
 
 
-@edit.template("off-topic-sentence", "focus", reads="others")
-def OffTopicSentence(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class OffTopicSentence(Perturbation):
     """A sentence of another item among the text's own (ours: table 5 has no template for focus)."""
-    own, extra = edit.sentences(record.gold, with_words=True), _other_statement(record, rng)
-    if extra is None or not own:
-        return None
-    at = rng.randrange(1, max(2, len(own)))
-    own[at - 1] = _ended(own[at - 1])
-    return " ".join([*own[:at], extra, *own[at:]])
+
+    name = "off-topic-sentence"
+    criterion = "focus"
+    title = "an off-topic sentence"
+    tasks = ("summarisation",)
+    reads = "others"
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        own, extra = edit.sentences(record.gold, with_words=True), _other_statement(record, rng)
+        if extra is None or not own:
+            return None
+        at = rng.randrange(1, max(2, len(own)))
+        own[at - 1] = _ended(own[at - 1])
+        return " ".join([*own[:at], extra, *own[at:]])
 
 
 def _other_statement(record: Record, rng: Random) -> str | None:
@@ -131,28 +167,54 @@ def _is_statement(sentence: str) -> bool:
     return parse.child(root, *edit.SUBJECTS) is not None and stands_in("own-statement", parse, 0)
 
 
-@edit.template("random-text", "relevance", reads="others", languages=None)
-def RandomText(record: Record, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class RandomText(Perturbation):
     """The text of another item in place of this one."""
-    return edit.unrelated_text(record, rng)
+
+    name = "random-text"
+    criterion = "relevance"
+    title = "an unrelated text"
+    tasks = ("image-captioning", "data-to-text")
+    reads = "others"
+    languages = None
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        return edit.unrelated_text(record, rng)
 
 
-@edit.template("add-nonsense", "making sense")
-def AddNonsense(text: str, rng: Random) -> str | None:
+@dataclass(frozen=True)
+class AddNonsense(Perturbation):
     """A listed sentence without sense follows the text."""
-    nonsense = rng.choice(word_list("checklist", "phrases", "nonsense"))
-    return f"{_ended(text)} {nonsense}" if text.strip() else None
+
+    name = "add-nonsense"
+    criterion = "making sense"
+    title = "an added nonsense sentence"
+    tasks = ("dialogue",)
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        text = record.gold
+        nonsense = rng.choice(word_list("checklist", "phrases", "nonsense"))
+        return f"{_ended(text)} {nonsense}" if text.strip() else None
 
 
-@edit.template("split-sentence", "text structure")
-def SplitSentence(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class SplitSentence(ParseEdit):
     """A full stop between subject and verb (ours: table 5 has no template for text structure)."""
-    places = [place for s in parse.sentences if (place := _before_verb(parse, s)) is not None]
-    changes: dict[int, str] = {}
-    for place in edit.draw_share(places, share, rng):
-        changes[place] = f"{parse.tokens[place].text}."
-        changes[place + 1] = capitalised(parse.tokens[place + 1].text)
-    return changes
+
+    name = "split-sentence"
+    criterion = "text structure"
+    title = "sentences broken in two"
+    tasks = ("data-to-text",)
+
+    share: float = 0.5
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        places = [place for s in parse.sentences if (place := _before_verb(parse, s)) is not None]
+        changes: dict[int, str] = {}
+        for place in edit.draw_share(places, self.share, rng):
+            changes[place] = f"{parse.tokens[place].text}."
+            changes[place + 1] = capitalised(parse.tokens[place + 1].text)
+        return changes
 
 
 def _before_verb(parse: Text, sentence: Span) -> int | None:
@@ -167,16 +229,25 @@ def _before_verb(parse: Text, sentence: Span) -> int | None:
     return verb - 1 if is_after and stands_in("breakable", parse, verb - 1) else None
 
 
-@edit.template("repeat-phrases", "avoiding repetition")
-def RepeatPhrases(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class RepeatPhrases(ParseEdit):
     """A noun phrase repeated at the end of a sentence: My relatives are in town, my relatives."""
-    repeatable = [(s, phrases) for s in parse.sentences if (phrases := _noun_phrases(parse, s))]
-    changes = {}
-    for sentence, phrases in edit.draw_share(repeatable, share, rng):
-        last = parse.word_indices(sentence)[-1]
-        if parse.word_at(last + 1) not in _QUOTES:  # not into a title: "New Year"
-            changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
-    return changes
+
+    name = "repeat-phrases"
+    criterion = "avoiding repetition"
+    title = "repeated phrases"
+    tasks = ("translation", "summarisation", "dialogue", "data-to-text")
+
+    share: float = 0.5
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        repeatable = [(s, phrases) for s in parse.sentences if (phrases := _noun_phrases(parse, s))]
+        changes = {}
+        for sentence, phrases in edit.draw_share(repeatable, self.share, rng):
+            last = parse.word_indices(sentence)[-1]
+            if parse.word_at(last + 1) not in _QUOTES:  # not into a title: "New Year"
+                changes[last] = f"{parse.tokens[last].text}, {rng.choice(phrases)}"
+        return changes
 
 
 def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
@@ -188,33 +259,58 @@ def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
     return [phrase for phrase in phrases if not set(phrase) & set('"“”()[],;:')]
 
 
-@edit.template("drop-phrases", "data coverage")
-def DropPhrases(parse: Text, rng: Random, *, share: float = 0.5) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class DropPhrases(ParseEdit):
     """A share of the prepositional phrases, relative clauses, appositions and participles is left out."""
-    return edit.dropped(within_half(parse, edit.draw_share(loose_phrases(parse), share, rng)))
+
+    name = "drop-phrases"
+    criterion = "data coverage"
+    title = "missing phrases"
+    tasks = ("translation", "summarisation", "data-to-text")
+
+    share: float = 0.5
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        return edit.dropped(within_half(parse, edit.draw_share(loose_phrases(parse), self.share, rng)))
 
 
-@edit.template("drop-objects", "thoroughness")
-def DropObjects(parse: Text, rng: Random, *, share: float = 1.0) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class DropObjects(ParseEdit):
     """Things left out with the words that introduce them: A small boy is playing (with a red ball).
 
     Table 5 drops the nouns alone ("A small playing with a red"), which breaks the grammar too, so that a
     metric's answer would not separate thoroughness from fluency.
     """
-    unseen = template_words("settings") | template_words("place_nouns")
-    nouns = [i for i, t in enumerate(parse.tokens) if t.pos in ("NOUN", "PROPN")]
-    things = [i for i in nouns if parse.word_at(i) not in unseen]
-    objects = [s for s in loose_phrases(parse) if any(s.start <= i < s.end for i in things)]
-    return edit.dropped(within_half(parse, edit.draw_share(objects, share, rng)))
+
+    name = "drop-objects"
+    criterion = "thoroughness"
+    title = "missing things"
+    tasks = ("image-captioning",)
+
+    share: float = 1.0
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        unseen = template_words("settings") | template_words("place_nouns")
+        nouns = [i for i, t in enumerate(parse.tokens) if t.pos in ("NOUN", "PROPN")]
+        things = [i for i in nouns if parse.word_at(i) not in unseen]
+        objects = [s for s in loose_phrases(parse) if any(s.start <= i < s.end for i in things)]
+        return edit.dropped(within_half(parse, edit.draw_share(objects, self.share, rng)))
 
 
-@edit.template("drop-modifiers", "informativeness")
-def DropModifiers(parse: Text, rng: Random) -> Mapping[int, str]:
+@dataclass(frozen=True)
+class DropModifiers(ParseEdit):
     """Adjectives and adverbs of manner left out: the sign, not the no-parking sign."""
-    loose = {i: t for i, t in enumerate(parse.tokens) if stands_in("loose-modifier", parse, i)}
-    lemmas = Counter(token.lemma for token in parse.tokens)
-    # Only of a word that occurs once, not: a man; the injured man.
-    return edit.dropped(i for i, t in loose.items() if lemmas[parse.tokens[t.head].lemma] == 1)
+
+    name = "drop-modifiers"
+    criterion = "informativeness"
+    title = "missing adjectives and adverbs"
+    tasks = ("summarisation", "image-captioning")
+
+    def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
+        loose = {i: t for i, t in enumerate(parse.tokens) if stands_in("loose-modifier", parse, i)}
+        lemmas = Counter(token.lemma for token in parse.tokens)
+        # Only of a word that occurs once, not: a man; the injured man.
+        return edit.dropped(i for i, t in loose.items() if lemmas[parse.tokens[t.head].lemma] == 1)
 
 
 def content(parse: Text, spans: Sequence[Span]) -> set[str]:
@@ -236,6 +332,7 @@ def loose_phrases(parse: Text) -> list[Span]:
     """The phrases a text can lose, in order and without overlap, with the commas that go with them."""
     phrases = [_loose_phrase(parse, index) for index in range(len(parse.tokens))]
     spans = [span for span in phrases if span and within_half(parse, [span])]
+
     chosen: list[Span] = []
     for span in sorted(spans, key=lambda span: span.start - span.end):  # the longest first
         if all(span.end <= other.start or other.end <= span.start for other in chosen):
