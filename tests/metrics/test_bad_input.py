@@ -1,5 +1,6 @@
 """Awkward texts: each has a pinned score, an explicit absence, or an error that says what to do."""
 
+import numpy as np
 import pytest
 
 from assay.core import Sample
@@ -28,7 +29,7 @@ CHINESE, CHINESE_OTHER = "我喜欢吃苹果和香蕉", "我喜欢吃苹果和�
 def value(metric, hypothesis, *references):
     answer = METRICS[metric].score([Sample(hypothesis, references)])
     found = getattr(answer, "values", answer)[0]
-    return float(found[3]) if metric == "bleu-n" else found
+    return float(np.atleast_1d(found)[3 if metric == "bleu-n" else 0])
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -70,11 +71,11 @@ def test_one_word(metric, expected):
         "rougeL": 0.0,
         "meteor": 0.5,
         "ter": 0.0,
-        "cider": 0.0,
+        "cider": 2.5,  # Stanford's tokeniser drops single marks, and keeps ?! as a word
     }.items(),
 )
 def test_only_punctuation(metric, expected):
-    """ROUGE and CIDEr drop punctuation by definition; the others see a word."""
+    """ROUGE drops punctuation by definition; the others see a word."""
     assert value(metric, "?!...", "?!...") == pytest.approx(expected, abs=1e-9)
 
 
@@ -109,8 +110,9 @@ def test_rouge_does_not_zero_other_scripts(metric, text):
 
 
 def test_rouge_of_other_scripts_with_a_fitting_tokeniser():
-    assert Rouge1(tokenize="unicode").score([Sample(ARABIC_OTHER, (ARABIC,))]) == [pytest.approx(3 / 5)]
-    assert RougeL(tokenize="char").score([Sample(CHINESE_OTHER, (CHINESE,))]) == [pytest.approx(7 / 9)]
+    ((arabic, *_),) = Rouge1(tokenize="unicode").score([Sample(ARABIC_OTHER, (ARABIC,))])
+    ((chinese, *_),) = RougeL(tokenize="char").score([Sample(CHINESE_OTHER, (CHINESE,))])
+    assert (arabic, chinese) == pytest.approx((3 / 5, 7 / 9))
 
 
 @pytest.mark.parametrize("metric", ["bleu", "sacrebleu", "bleu-n", "nist", "meteor", "ter", "cider"])

@@ -12,7 +12,7 @@ from assay.errors import MetricError
 from assay.metrics.caption import Cider, CiderPlain, Spice
 from assay.metrics.coco import java_ptb
 from assay.metrics.ngram import CocoBleu
-from assay.metrics.text import ptb_tokens
+from assay.metrics.ptb import ptb_tokens
 from assay.names.inventory import readiness
 
 has_coco = importlib.util.find_spec("pycocoevalcap") is not None
@@ -84,6 +84,11 @@ def test_no_silent_zero_without_document_frequencies(metric):
         ("a well-known man -- at 5 p.m.", "a well-known man at 5 p.m."),
         ("'Quoted' words & 50 %", "quoted words & 50 %"),
         ("...", ""),
+        ("It cost £2,500, i.e. 3.5m€ at 4.30pm.", "it cost # 2,500 i.e. 3.5 m $ at 4.30 pm"),
+        ("St. Louis etc. is here. we left in 1990.", "st. louis etc. is here we left in 1990"),
+        ("802.11n is and/or e-mail; the boys' R&B.", "802.11 n is and/or e-mail the boys r&b"),
+        ("the '90s, o'clock and d’accord; I can 't!!", "the '90s o'clock and d’accord i can t !!"),
+        ("John J. The man; J. Smith of the U.S. agreed", "john j the man j. smith of the u.s. agreed"),
     ],
 )
 def test_treebank_tokens(text, words):
@@ -94,7 +99,7 @@ def test_treebank_tokens(text, words):
 def test_treebank_tokens_are_javas(corpus_samples):
     texts = sorted({text for sample in corpus_samples for text in sample.references})
     equal = [" ".join(ptb_tokens(text)) == words for text, words in zip(texts, java_ptb(texts), strict=True)]
-    assert np.mean(equal) >= 0.97
+    assert np.mean(equal) >= 0.995
 
 
 @needs_coco

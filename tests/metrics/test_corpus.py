@@ -13,7 +13,9 @@ PAIRS = [
     (CorpusBleu(tokenize="intl"), BLEU(tokenize="intl"), 1),
     (CorpusChrf(), CHRF(), 1),
     (CorpusChrf(word_order=2), CHRF(word_order=2), 1),
+    (CorpusBleu(smooth="floor", smooth_value=0.5), BLEU(smooth_method="floor", smooth_value=0.5), 1),
     (CorpusTer(), TER(), -1),
+    (CorpusTer(normalized=True, no_punct=True), TER(normalized=True, no_punct=True), -1),
 ]
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import TER
 
 from assay.core import Sample
-from assay.metrics.edit import Ter, beam
+from assay.errors import SpecError
+from assay.metrics.edit import Ter, TerText, beam
 from assay.metrics.edit import edits as edits_of
 
 WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=14).map(" ".join)
@@ -40,8 +41,38 @@ def test_texts_that_leave_the_beam(mine, theirs):
         assert Ter().score([sample])[0] == pytest.approx(library(sample), abs=1e-9)
 
 
+OPTIONS = [
+    {"case_sensitive": True},
+    {"normalized": True},
+    {"no_punct": True},
+    {"normalized": True, "no_punct": True, "asian_support": True, "case_sensitive": True},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_options_are_sacrebleus(options, corpus_samples):
+    written = Sample('The "cat" &amp; I ran, 3.5 km!', ("the cat & I ran 3.5 km .",))
+    asian = [Sample("猫は、家に帰った。", ("猫が家に帰りました。",))] if options.get("asian_support") else []
+    for sample in [written, *asian, *corpus_samples[::60]]:
+        expected = -TER(**options).sentence_score(sample.hypothesis, list(sample.references)).score
+        assert Ter(**options).score([sample])[0] == pytest.approx(expected, abs=1e-9)
+    assert Ter(**options).score([written]) != Ter().score([written])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tokenize": "13a", "no_punct": True}, "tokenize=13a takes no normalized"),
+        ({"asian_support": True}, "asian_support changes nothing by itself"),
+    ],
+)
+def test_options_that_do_nothing_are_refused(options, message):
+    with pytest.raises(SpecError, match=message):
+        Ter(**options)
+
+
 def test_a_moved_block_is_one_edit():
-    assert edits_of(("d e f a b c", "a b c d e f"), "tercom") == (1, 6)
+    assert edits_of(("d e f a b c", "a b c d e f"), TerText()) == (1, 6)
     assert Ter().score([Sample("d e f a b c", ("a b c d e f",))]) == [pytest.approx(-100 / 6)]
 
 

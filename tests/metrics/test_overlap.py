@@ -15,7 +15,9 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
+import assay
 from assay.core import Sample
+from assay.errors import SpecError
 from assay.metrics.ngram import Bleu, Chrf, ChrfPlusPlus, Nist, SacreBleu, shared_ngrams
 from assay.metrics.rouge import Rouge1, Rouge2, Rouge4, RougeL, RougeLsum, RougeSU4, RougeW, weighted_lcs
 from assay.metrics.task import Sari
@@ -43,6 +45,11 @@ def assert_equal(values, expected):
     np.testing.assert_allclose(np.array(values, float), np.array(expected, float), rtol=0, atol=1e-9)
 
 
+def f_of(metric, sample):
+    """F of a ROUGE; precision and recall follow it."""
+    return metric.score([sample])[0][0]
+
+
 @pytest.mark.parametrize("method", ["method0", "method1", "method2", "method3", "method4"])
 def test_bleu_is_nltks(method, small_samples, corpus_samples):
     samples = small_samples + corpus_samples
@@ -56,8 +63,8 @@ def test_generated_texts_score_as_in_the_libraries(sample):
     references = list(sample.references)
     rouge = RougeScorer(["rouge1", "rougeL"], use_stemmer=True).score_multi(references, sample.hypothesis)
     assert_equal(Bleu().score([sample]), [nltk_bleu(sample, "method1")])
-    assert_equal(Rouge1(stemmer=True).score([sample]), [rouge["rouge1"].fmeasure])
-    assert_equal(RougeL(stemmer=True).score([sample]), [rouge["rougeL"].fmeasure])
+    assert_equal(f_of(Rouge1(stemmer=True), sample), rouge["rouge1"].fmeasure)
+    assert_equal(f_of(RougeL(stemmer=True), sample), rouge["rougeL"].fmeasure)
     expected = BLEU(effective_order=True).sentence_score(sample.hypothesis, references).score
     assert_equal(SacreBleu().score([sample]), [expected])
 
@@ -109,12 +116,28 @@ def test_13a_is_sacrebleus(pieces):
     assert list(_tokens_13a(text)) == Tokenizer13a()(text).split()
 
 
-@pytest.mark.parametrize("smooth", ["exp", "floor", "add-k", "none"])
-def test_sacrebleu(smooth, small_samples, corpus_samples):
+@pytest.mark.parametrize(
+    ("smooth", "value"),
+    [
+        ("exp", None),
+        ("floor", None),
+        ("floor", 0.5),
+        ("floor", 0.0),
+        ("add-k", None),
+        ("add-k", 2.5),
+        ("none", None),
+    ],
+)
+def test_sacrebleu(smooth, value, small_samples, corpus_samples):
     samples = small_samples + corpus_samples
-    library = BLEU(effective_order=True, smooth_method=smooth)
+    library = BLEU(effective_order=True, smooth_method=smooth, smooth_value=value)
     expected = [library.sentence_score(s.hypothesis, list(s.references)).score for s in samples]
-    assert_equal(SacreBleu(smooth=smooth).score(samples), expected)
+    assert_equal(SacreBleu(smooth=smooth, smooth_value=value).score(samples), expected)
+
+
+def test_a_smoothing_without_a_value_refuses_one():
+    with pytest.raises(SpecError, match="smooth=exp takes no smooth_value; floor and add-k do"):
+        SacreBleu(smooth_value=0.5)
 
 
 def test_chrf_takes_the_best_reference(small_samples, corpus_samples):
@@ -131,12 +154,22 @@ def test_rouge(stemmer, small_samples, corpus_samples):
     library = RougeScorer([kind.name for kind in classes], use_stemmer=stemmer)
     expected = [library.score_multi(s.references, s.hypothesis) for s in samples]
     for kind in classes:
-        assert_equal(kind(stemmer=stemmer).score(samples), [one[kind.name].fmeasure for one in expected])
+        rows = [one[kind.name] for one in expected]
+        assert_equal(
+            kind(stemmer=stemmer).score(samples), [(row.fmeasure, row.precision, row.recall) for row in rows]
+        )
+
+
+def test_precision_and_recall_have_names_of_their_own():
+    names = ["rougeL", "rougeL-p", "rougeL-r", "mine=rougeLsum-r:split=sentences"]
+    scores = assay.score(names, [Sample("a cat sat", ("a cat sat on a mat",))])
+    assert scores.row(0) == pytest.approx((2 / 3, 1.0, 0.5, 0.5))
+    assert assay.score([RougeL()], [Sample("a cat", ("a cat sat on",))]).row(0) == pytest.approx((2 / 3,))
 
 
 def test_rouge_reduces_by_the_mean_on_request():
     sample = Sample("a cat sat", ("a cat sat", "a dog ran"))
-    assert Rouge1(reduce="mean").score([sample]) == [pytest.approx((1 + 1 / 3) / 2)]
+    assert f_of(Rouge1(reduce="mean"), sample) == pytest.approx((1 + 1 / 3) / 2)
 
 
 def test_nist(small_samples, corpus_samples):
@@ -159,8 +192,8 @@ def test_rouge_su4_counts_words_and_pairs_within_reach(small_samples):
         mine, theirs = units(sample.hypothesis), units(sample.references[0])
         shared = (mine & theirs).total()
         expected = 2 * shared / (mine.total() + theirs.total()) if shared else 0.0
-        value = RougeSU4(tokenize="split").score([Sample(sample.hypothesis, sample.references[:1])])
-        assert_equal(value, [expected])
+        value = f_of(RougeSU4(tokenize="split"), Sample(sample.hypothesis, sample.references[:1]))
+        assert_equal(value, expected)
 
 
 def slow_weighted_lcs(mine, theirs, weight):
@@ -188,29 +221,29 @@ def test_weighted_lcs_is_lins_table(mine, theirs):
 def test_rouge_w_prefers_runs():
     # Lin's example: both hypotheses share four words in order, only the first has them together.
     runs, scattered = (
-        RougeW().score([Sample(text, ("a b c d e f g",))])[0] for text in ("a b c d h i k", "a h b k c i d")
+        f_of(RougeW(), Sample(text, ("a b c d e f g",))) for text in ("a b c d h i k", "a h b k c i d")
     )
     assert runs == pytest.approx(4 / 7)
     assert scattered == pytest.approx(4 ** (1 / 1.2) / 7)
 
 
-LINES = st.lists(TEXTS.filter(str.strip), min_size=2, max_size=4).map("\n".join)
+LINES = st.lists(TEXTS.filter(str.strip), min_size=1, max_size=4).map("\n".join)
 
 
 @given(hypothesis=LINES, reference=LINES, stemmer=st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_rouge_lsum_is_rouge_scores(hypothesis, reference, stemmer):
-    expected = (
-        RougeScorer(["rougeLsum"], use_stemmer=stemmer).score(reference, hypothesis)["rougeLsum"].fmeasure
-    )
-    assert_equal(RougeLsum(stemmer=stemmer).score([Sample(hypothesis, (reference,))]), [expected])
+    expected = RougeScorer(["rougeLsum"], use_stemmer=stemmer).score(reference, hypothesis)["rougeLsum"]
+    (row,) = RougeLsum(stemmer=stemmer).score([Sample(hypothesis, (reference,))])
+    assert_equal(row, [expected.fmeasure, expected.precision, expected.recall])
 
 
-def test_rouge_lsum_splits_a_text_of_one_line_into_sentences():
+def test_rouge_lsum_splits_into_sentences_only_when_asked():
     one = Sample("The dog ran home. A cat sat.", ("A cat sat down. The dog ran.",))
     lines = Sample("The dog ran home.\nA cat sat.", ("A cat sat down.\nThe dog ran.",))
-    values = RougeLsum().score([one, lines])
-    assert values[0] == values[1] > RougeL().score([one])[0]
+    split = RougeLsum(split="sentences")
+    assert f_of(split, one) == f_of(RougeLsum(), lines) == f_of(split, lines) > f_of(RougeLsum(), one)
+    assert f_of(RougeLsum(), one) == f_of(RougeL(), one)
 
 
 def test_sari_is_the_published_example():

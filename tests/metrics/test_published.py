@@ -19,6 +19,11 @@ def read(path):
         return [json.loads(line) for line in lines]
 
 
+def firsts(scores):
+    """F where a metric gives precision and recall after it."""
+    return np.array(scores).reshape(len(scores), -1)[:, 0]
+
+
 @pytest.mark.parametrize(
     ("metric", "gender", "race"),
     [
@@ -35,7 +40,7 @@ def test_unfair_table_6(metric, gender, race, shared):
         columns = []
         for role, own in (("stereotype", "reference"), ("anti_stereotype", "anti_reference")):
             samples = [Sample(pair[role], (pair.get(own) or pair["reference"],)) for pair in pairs]
-            columns.append(np.array(metric.score(samples)))
+            columns.append(firsts(metric.score(samples)))
         scores = np.array(columns)
         bias = 100 * np.abs(scores[0] - scores[1]).mean() / (scores.max() - scores.min())
         assert round(bias, 2) == published
@@ -59,4 +64,4 @@ def test_caption_table_7(shared):
 def test_blind_cnndm_gold(shared):
     rows = read(shared / "stress" / "cnndm.jsonl")
     samples = [Sample(row["gold"], tuple(row["references"])) for row in rows]
-    assert round(float(np.mean(RougeL(stemmer=True).score(samples))), 6) == 0.286197
+    assert round(float(np.mean(firsts(RougeL(stemmer=True).score(samples)))), 6) == 0.286197

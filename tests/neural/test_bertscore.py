@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from assay.core import Sample
-from assay.errors import MetricError
-from assay.metrics.bertscore import BertScore
+from assay.errors import DataError, MetricError
+from assay.metrics.bertscore import BertScore, unrelated_pairs
 from assay.metrics.common import tables
 from assay.metrics.contextual import MoverScore, SentenceCosine
 from assay.models import encoder as _encoder
@@ -226,6 +226,21 @@ def test_rescaling_moves_the_zero(bert: Callable[..., Path], tmp_path: Path) -> 
     rescaled = replace(plain, rescale=str(table))
     assert np.allclose(rescaled.score([sample]).values[0], (raw - base) / (1 - base))
     assert rescaled.signature != plain.signature
+
+
+def test_unrelated_texts_of_the_package_score_zero(bert: Callable[..., Path]) -> None:
+    plain = BertScore(model=str(bert()), layer=3)
+    pairs = unrelated_pairs()
+    base = np.mean(plain.score(pairs).values, axis=0)
+    rescaled = replace(plain, rescale="embedded")
+    assert np.allclose(rescaled.baseline(), base)
+    assert np.allclose(np.mean(rescaled.score(pairs).values, axis=0), 0, atol=1e-6)
+    assert rescaled.score([Sample("the cat sat", ("the cat sat",))]).values[0] == pytest.approx(
+        [1, 1, 1], abs=1e-5
+    )
+    assert "rescale:embedded@" in rescaled.signature  # the digest of the texts, beside the model's
+    with pytest.raises(DataError, match=r"no baseline file none\.tsv; .* or rescale=embedded"):
+        replace(plain, rescale="none.tsv").prepare()
 
 
 def test_explains_who_met_whom(bert: Callable[..., Path]) -> None:

@@ -7,14 +7,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
+from assay.datasets.records import embedded_records
 from assay.errors import DataError, MetricError, SpecError, WeightsError
 from assay.files import file_digest
 from assay.metrics.base import Neural, matching_explanation, scored
@@ -25,8 +26,10 @@ from assay.models.loading import plain_folder, read_config
 from assay.models.torch import Loaded, Overlong, Precision, clean_text, content_ids
 from assay.models.weights import resolve
 from assay.recipe import digest
-from assay.vocabulary import Layer
+from assay.vocabulary import Layer, Task
 
+EMBEDDED = "embedded"  # the name of the baseline that is made from texts of the package
+_PER_TASK = 60  # texts of a task in it: the mean of 420 pairs is known to about .003
 _GRID_CELLS = 4_000_000  # cosines held at once
 _PIECE = 1024  # samples whose embeddings are held at once
 Weigher = Callable[[Embedded], Floats | None]
@@ -62,12 +65,15 @@ class BertScore(Neural, Metric):
     Padding is never matched (in the package it wins, with 0, where all cosines of a token are negative, so
     that a score there depends on the batch). RoBERTa and GPT-2 see a space before the first word, as in the
     published scores; under transformers 5 the package has lost it, which `prefix_space=false` reproduces.
+
+    Unrelated texts score high, up to .8 by some models. `rescale=FILE` puts a baseline of bert-score in the
+    place of 0, `rescale=embedded` the mean that this model and layer give to unrelated texts of the package.
     """
 
     model: str = "minilm"
     layer: Layer | None = None  # None: the authors' choice; a model they have not tuned needs one
     idf: bool = False
-    rescale: str | None = None  # a baseline file of bert-score, whose values become the score's zero
+    rescale: str | None = None  # what becomes 0: a baseline file of bert-score, or embedded
     adapter: str | None = None
     overlong: Overlong = "warn"
     precision: Precision = "float32"
@@ -88,14 +94,13 @@ class BertScore(Neural, Metric):
         return self.layer or find_layer(self.model)
 
     def pins(self) -> Mapping[str, str]:
-        baseline = {"rescale": file_digest(_existing(self.rescale))} if self.rescale else {}
+        baseline = {"rescale": _baseline_digest(self.rescale)} if self.rescale else {}
         layer = {} if self.layer else {"layer": str(self.layers)}
         return {**super().pins(), **layer, **baseline}
 
     def prepare(self) -> None:
         self.load_model()
-        if self.rescale:
-            read_baseline(self.rescale, self.layers)
+        self.baseline()
 
     def differentiable(self) -> Differentiable:
         return Differentiable(self.load_model, partial(matching_scores, beta=self.beta))
@@ -132,10 +137,16 @@ class BertScore(Neural, Metric):
             answers.append((best, sum(text.truncated for text in texts)))
         return scored(answers)
 
+    def baseline(self) -> Floats:
+        """P, R and F that become 0: those of unrelated texts, where scores are rescaled."""
+        if self.rescale is None:
+            return np.zeros(3)
+        if self.rescale == EMBEDDED:
+            return _embedded_baseline(replace(self, rescale=None, idf=False, table=None))
+        return read_baseline(self.rescale, self.layers)
+
     def _rescaled(self, values: Floats) -> Floats:
-        if not self.rescale:
-            return values
-        base = read_baseline(self.rescale, self.layers)
+        base = self.baseline()
         return np.asarray((values - base) / (1 - base))
 
     def _weigher(self, loaded: Loaded) -> Weigher:
@@ -254,10 +265,33 @@ def matching_scores(loaded: Loaded, pairs: Texts, beta: float = 1.0) -> torch.Te
     return torch.stack([precision, recall, f], dim=1)
 
 
+@cache
+def unrelated_pairs() -> tuple[Sample, ...]:
+    """Texts of the package, each with a text of another task."""
+    listed = [record.gold for task in get_args(Task) for record in embedded_records(task)[:_PER_TASK]]
+    third = len(listed) // 3
+    others = [*listed[third:], *listed[:third]]
+    return tuple(Sample(text, (other,)) for text, other in zip(listed, others, strict=True))
+
+
+@cache
+def _embedded_baseline(metric: BertScore) -> Floats:
+    """The mean P, R and F of unrelated texts."""
+    return np.asarray(np.array(metric.score(unrelated_pairs()).values, dtype=float).mean(axis=0))
+
+
+def _baseline_digest(rescale: str) -> str:
+    if rescale == EMBEDDED:
+        return digest(*(pair.hypothesis for pair in unrelated_pairs()))
+    return file_digest(_existing(rescale))
+
+
 def _existing(rescale: str) -> Path:
     path = Path(rescale).expanduser()
     if not path.is_file():
-        raise DataError(f"no baseline file {path}; give a table of bert-score (LAYER,P,R,F)")
+        raise DataError(
+            f"no baseline file {path}; give a table of bert-score (LAYER,P,R,F), or rescale={EMBEDDED}"
+        )
     return path
 
 

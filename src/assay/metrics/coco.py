@@ -16,7 +16,8 @@ from typing import Literal
 
 from assay.core import Sample
 from assay.errors import MetricError, install
-from assay.metrics.text import PUNCTUATION, Tokenize, distinct_texts, with_texts
+from assay.metrics.ptb import PUNCTUATION
+from assay.metrics.text import Tokenize, distinct_texts, with_texts
 
 JAVA_BATCH = 4096  # samples per call: a virtual machine takes about a second to start
 

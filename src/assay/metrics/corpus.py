@@ -16,8 +16,15 @@ from assay.core import Floats, Sample, SetMetric
 from assay.errors import MetricError
 from assay.metrics.base import Neural, neural, unit
 from assay.metrics.common import metric
-from assay.metrics.edit import TerTokenize, ter_statistics
-from assay.metrics.ngram import SacreSmooth, best_statistics, chrf_scores, match_statistics, sacrebleu_scores
+from assay.metrics.edit import TerOptions, ter_statistics
+from assay.metrics.ngram import (
+    SacreSmooth,
+    best_statistics,
+    chrf_scores,
+    match_statistics,
+    sacrebleu_scores,
+    smooth_value_of,
+)
 from assay.metrics.text import Tokenize
 from assay.models.encoder import Pool, pooled
 from assay.models.loading import is_decoder
@@ -42,13 +49,18 @@ class CorpusBleu(_Additive):
     smooth: SacreSmooth = "exp"
     n: int = 4
     lowercase: bool = False
+    smooth_value: float | None = None  # of floor and add-k; sacreBLEU's by default
+
+    def __post_init__(self) -> None:
+        """Refuse a value that the smoothing does not take."""
+        smooth_value_of(self.smooth, self.smooth_value)
 
     def statistics(self, samples: Sequence[Sample]) -> Floats:
         """Return lengths, then matches, then totals by order, per sample."""
         return match_statistics(samples, self.n, self.tokenize, self.lowercase).astype(np.float64)
 
     def from_statistics(self, totals: Floats) -> Floats:
-        return sacrebleu_scores(totals, self.smooth, effective_order=False)
+        return sacrebleu_scores(totals, self.smooth, self.smooth_value, effective_order=False)
 
 
 @metric("chrf:level=corpus")
@@ -70,14 +82,12 @@ class CorpusChrf(_Additive):
 
 
 @metric("ter:level=corpus")
-class CorpusTer(_Additive):
+class CorpusTer(TerOptions, _Additive):
     """Corpus TER, negated: all edits over all reference words."""
-
-    tokenize: TerTokenize = "tercom"
 
     def statistics(self, samples: Sequence[Sample]) -> Floats:
         """Return the fewest edits and the mean reference length, per sample."""
-        rows = [ter_statistics(sample, self.tokenize) for sample in samples]
+        rows = [ter_statistics(sample, self.text) for sample in samples]
         return np.array(rows, dtype=np.float64).reshape(len(rows), 2)
 
     def from_statistics(self, totals: Floats) -> Floats:

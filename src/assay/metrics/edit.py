@@ -11,12 +11,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
 from assay.core import Metric, Sample
+from assay.errors import SpecError
 from assay.metrics.common import metric
 from assay.metrics.text import memo, tokens
 
@@ -190,10 +192,61 @@ def _worth_a_try(aligned: Alignment, start: int, start_reference: int, length: i
     )
 
 
+class TerText(NamedTuple):
+    """How texts become words before they are compared; the last four are options of Tercom's tokeniser."""
+
+    tokenize: TerTokenize = "tercom"
+    case_sensitive: bool = False
+    normalized: bool = False
+    no_punct: bool = False
+    asian_support: bool = False
+
+    def words(self, text: str) -> Sequence[str]:
+        if self.tokenize != "tercom":
+            return tokens(text, self.tokenize, not self.case_sensitive)
+        if self == TerText():
+            return tokens(text, "tercom", True)
+        return str(_tercom(self)(text.rstrip())).split()
+
+
+@cache
+def _tercom(how: TerText) -> Any:
+    from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+
+    return TercomTokenizer(how.normalized, how.no_punct, how.asian_support, how.case_sensitive)
+
+
+@dataclass(frozen=True)
+class TerOptions:
+    """The options of sacreBLEU's TER, for sentences and for corpora."""
+
+    tokenize: TerTokenize = "tercom"
+    case_sensitive: bool = False
+    normalized: bool = False  # punctuation and entities as Tercom's -N
+    no_punct: bool = False
+    asian_support: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse options of Tercom's tokeniser for another."""
+        if self.tokenize != "tercom" and (self.normalized or self.no_punct or self.asian_support):
+            raise SpecError(
+                f"tokenize={self.tokenize} takes no normalized, no_punct or asian_support; tercom does"
+            )
+        if self.asian_support and not (self.normalized or self.no_punct):
+            raise SpecError(
+                "asian_support changes nothing by itself: give normalized=true or no_punct=true too"
+            )
+
+    @property
+    def text(self) -> TerText:
+        """How texts become words."""
+        return TerText(self.tokenize, self.case_sensitive, self.normalized, self.no_punct, self.asian_support)
+
+
 @memo(budget=2_000_000)
-def edits(texts: tuple[str, str], tokenize: TerTokenize) -> tuple[int, int]:
+def edits(texts: tuple[str, str], how: TerText) -> tuple[int, int]:
     """Return the edits from hypothesis to reference, shifts included, and the reference's length in words."""
-    hyp, ref = (tokens(text, tokenize, True) for text in texts)
+    hyp, ref = map(how.words, texts)
     code: dict[str, str] = {}
     for word in (*hyp, *ref):
         code.setdefault(word, chr(len(code)))
@@ -210,9 +263,9 @@ def edits(texts: tuple[str, str], tokenize: TerTokenize) -> tuple[int, int]:
     return shifts + beam(hypothesis, reference)[-1].at(len(reference)), len(reference)
 
 
-def ter_statistics(sample: Sample, tokenize: TerTokenize) -> tuple[float, float]:
+def ter_statistics(sample: Sample, how: TerText) -> tuple[float, float]:
     """Return the fewest edits over the references, and the mean length of the references."""
-    pairs = [edits((sample.hypothesis, reference), tokenize) for reference in sample.references]
+    pairs = [edits((sample.hypothesis, reference), how) for reference in sample.references]
     return min(count for count, _ in pairs), sum(length for _, length in pairs) / len(pairs)
 
 
@@ -222,10 +275,8 @@ def edit_rate(count: float, length: float) -> float:
 
 
 @metric("ter")
-class Ter(Metric):
+class Ter(TerOptions, Metric):
     """Translation edit rate, negated: 0 is perfect, -100 is as many edits as words."""
 
-    tokenize: TerTokenize = "tercom"
-
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        return [-edit_rate(*ter_statistics(s, self.tokenize)) if s.references else None for s in samples]
+        return [-edit_rate(*ter_statistics(s, self.text)) if s.references else None for s in samples]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Floats, Metric, Sample
+from assay.errors import SpecError
 from assay.metrics.coco import JavaBacked
 from assay.metrics.common import metric
 from assay.metrics.text import Counts, Tokenize, reduced, segments, tokens, word_counts
@@ -99,6 +100,7 @@ def _look_up(counted: _Counted, wanted: Integers) -> Integers:
 
 
 SacreSmooth = Literal["exp", "floor", "add-k", "none"]
+_SMOOTH_VALUES = {"floor": 0.1, "add-k": 1.0}  # sacreBLEU's, after Chen & Cherry 2014
 NltkSmooth = Literal["none", "method1", "method2", "method3", "method4"]
 
 
@@ -176,18 +178,30 @@ class Bleu(Metric):
         return [nltk_bleu(next(counts), self.smooth) if sample.references else None for sample in samples]
 
 
-def sacrebleu_scores(rows: Floats, smooth: SacreSmooth, effective_order: bool) -> Floats:
+def smooth_value_of(smooth: SacreSmooth, given: float | None) -> float:
+    """Return what replaces a count of 0, or is added to each; refuse a value where none is taken."""
+    if given is not None and smooth not in _SMOOTH_VALUES:
+        raise SpecError(f"smooth={smooth} takes no smooth_value; floor and add-k do")
+    return _SMOOTH_VALUES.get(smooth, 0.0) if given is None else given
+
+
+def sacrebleu_scores(
+    rows: Floats, smooth: SacreSmooth, value: float | None, *, effective_order: bool
+) -> Floats:
     """Return BLEU in 0..100 for each row of statistics, as sacrebleu.BLEU.compute_bleu."""
+    constant = smooth_value_of(smooth, value)
     order = (rows.shape[1] - 2) // 2
     length, closest = rows[:, 0], rows[:, 1]
     correct, total = rows[:, 2 : 2 + order].copy(), rows[:, 2 + order :].copy()
     matched = correct.any(axis=1)
     if smooth == "add-k":
-        correct[:, 1:] += 1
-        total[:, 1:] += 1
+        correct[:, 1:] += constant
+        total[:, 1:] += constant
     counted = np.logical_and.accumulate(total > 0, axis=1)  # the first order without n-grams ends it
     zeros = np.cumsum((correct == 0) & counted, axis=1)
-    stand_in = {"exp": 0.5**zeros, "floor": np.full_like(correct, 0.1)}.get(smooth, np.zeros_like(correct))
+    stand_in = {"exp": 0.5**zeros, "floor": np.full_like(correct, constant)}.get(
+        smooth, np.zeros_like(correct)
+    )
     values = np.where(correct == 0, stand_in, correct)
     usable = counted & (values > 0)
     logs = np.log(np.where(usable, values, 1.0) / np.where(usable, total, 1.0))
@@ -208,11 +222,19 @@ class SacreBleu(Metric):
     n: int = 4
     lowercase: bool = False
     effective_order: bool = True
+    smooth_value: float | None = None  # of floor and add-k; theirs by default
+
+    def __post_init__(self) -> None:
+        """Refuse a value that the smoothing does not take."""
+        smooth_value_of(self.smooth, self.smooth_value)
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         usable = [sample for sample in samples if sample.references]
         rows = match_statistics(usable, self.n, self.tokenize, self.lowercase)
-        scores = iter(sacrebleu_scores(rows.astype(np.float64), self.smooth, self.effective_order).tolist())
+        values = sacrebleu_scores(
+            rows.astype(np.float64), self.smooth, self.smooth_value, effective_order=self.effective_order
+        )
+        scores = iter(values.tolist())
         return [next(scores) if sample.references else None for sample in samples]
 
 

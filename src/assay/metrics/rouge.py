@@ -7,38 +7,57 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Answer, Metric, Sample
 from assay.metrics.common import metric
-from assay.metrics.text import Reduce, Tokenize, compare_references, f_measure, memo, tokens, word_counts
+from assay.metrics.text import Reduce, Tokenize, f_measure, memo, tokens, word_counts
 from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
+
+Row = tuple[float, float, float]  # F, precision, recall
+
+
+def _row(shared: float, hypothesis: int, reference: int) -> Row:
+    """F, precision and recall of what two texts of these sizes share."""
+    precision, recall = shared / max(hypothesis, 1), shared / max(reference, 1)
+    return f_measure(precision, recall), precision, recall
 
 
 @dataclass(frozen=True)
 class Rouge(Metric):
-    """What every ROUGE shares: F per pair of texts, and per sample the best reference or their mean."""
+    """What every ROUGE shares: F, precision and recall with the reference of the best F, or their means.
+
+    The bare name is F; `rouge1-p` and `rouge1-r` are precision and recall.
+    """
 
     stemmer: bool = False
     tokenize: Tokenize = "rouge"
     reduce: Reduce = "max"
 
     def score(self, samples: Sequence[Sample]) -> Answer:
-        return compare_references(samples, self.pair, self.reduce).values
+        rows: list[Any] = [self._of(sample) if sample.references else None for sample in samples]
+        return rows
+
+    def _of(self, sample: Sample) -> Row:
+        rows = [self.pair(sample.hypothesis, reference) for reference in sample.references]
+        if self.reduce == "max":
+            return max(rows, key=lambda row: row[0])
+        f, precision, recall = np.mean(rows, axis=0).tolist()
+        return f, precision, recall
 
     @abstractmethod
-    def pair(self, hypothesis: str, reference: str) -> float: ...
+    def pair(self, hypothesis: str, reference: str) -> Row: ...
 
 
-def _shared_f(hyp: Counter[tuple[str, ...]], ref: Counter[tuple[str, ...]]) -> float:
-    """Return F of the n-grams that two texts share, each counted as often as both have it."""
+def _shared(hyp: Counter[tuple[str, ...]], ref: Counter[tuple[str, ...]]) -> Row:
+    """Compare the n-grams of two texts, each counted as often as both have it."""
     common = hyp.keys() & ref.keys()
     shared = sum(map(min, map(hyp.__getitem__, common), map(ref.__getitem__, common)))
-    return f_measure(shared / max(hyp.total(), 1), shared / max(ref.total(), 1))
+    return _row(shared, hyp.total(), ref.total())
 
 
 @metric("rouge1")
@@ -47,9 +66,9 @@ class Rouge1(Rouge):
 
     order: ClassVar[int] = 1
 
-    def pair(self, hypothesis: str, reference: str) -> float:
+    def pair(self, hypothesis: str, reference: str) -> Row:
         options = (self.order, self.tokenize, False, self.stemmer)
-        return _shared_f(word_counts(hypothesis, *options), word_counts(reference, *options))
+        return _shared(word_counts(hypothesis, *options), word_counts(reference, *options))
 
 
 @metric("rouge2")
@@ -66,10 +85,10 @@ class Rouge4(Rouge1):
 class RougeL(Rouge):
     """The longest common subsequence."""
 
-    def pair(self, hypothesis: str, reference: str) -> float:
+    def pair(self, hypothesis: str, reference: str) -> Row:
         hyp, ref = (tokens(text, self.tokenize, False, self.stemmer) for text in (hypothesis, reference))
         length = self.common(hyp, ref) if hyp and ref else 0.0
-        return f_measure(length / max(len(hyp), 1), length / max(len(ref), 1))
+        return _row(length, len(hyp), len(ref))
 
     def common(self, hyp: tuple[str, ...], ref: tuple[str, ...]) -> float:
         return LCSseq.similarity(hyp, ref)
@@ -80,14 +99,16 @@ class RougeLsum(Rouge):
     """The longest common subsequence sentence by sentence, as rouge-score's rougeLsum (ROUGE-L of summaries).
 
     Each sentence of the reference counts the words that it shares, in order, with any sentence of the
-    hypothesis, and no word more often than both texts have it. Sentences are lines, as in rouge-score; a text
-    of one line is split into sentences.
+    hypothesis, and no word more often than both texts have it. Sentences are lines, as in rouge-score;
+    `split=sentences` finds them in texts that are not written so.
     """
 
-    def pair(self, hypothesis: str, reference: str) -> float:
+    split: Literal["lines", "sentences"] = "lines"
+
+    def pair(self, hypothesis: str, reference: str) -> Row:
         hyp, ref = (self._sentences(text) for text in (hypothesis, reference))
         left, right = (Counter(word for words in side for word in words) for side in (hyp, ref))
-        total, wanted = left.total(), right.total()
+        sizes = left.total(), right.total()
         shared = 0
         for words in ref:
             places = sorted({place for other in hyp for place in common_places(words, other)})
@@ -96,11 +117,10 @@ class RougeLsum(Rouge):
                     shared += 1
                     left[word] -= 1
                     right[word] -= 1
-        return f_measure(shared / max(total, 1), shared / max(wanted, 1))
+        return _row(shared, *sizes)
 
     def _sentences(self, text: str) -> list[tuple[str, ...]]:
-        lines = [line for line in text.split("\n") if line.strip()]
-        parts = lines if len(lines) != 1 else split_sentences(text)
+        parts = split_sentences(text) if self.split == "sentences" else text.split("\n")
         return [tokens(part, self.tokenize, False, self.stemmer) for part in parts]
 
 
@@ -133,9 +153,9 @@ class RougeSU4(Rouge):
 
     gap: NonNegative = 4
 
-    def pair(self, hypothesis: str, reference: str) -> float:
+    def pair(self, hypothesis: str, reference: str) -> Row:
         options = (self.gap, self.tokenize, self.stemmer)
-        return _shared_f(skip_counts(hypothesis, *options), skip_counts(reference, *options))
+        return _shared(skip_counts(hypothesis, *options), skip_counts(reference, *options))
 
 
 def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float:

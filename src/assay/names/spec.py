@@ -42,9 +42,16 @@ def measure(given: Specifiable) -> Measure:
         kind = type(given)
         if not _is_ours(given) and kind.origin is None and kind.cacheable:
             as_metric_class(kind, source_digest(kind))  # its source's digest, as for a class in a file
-        return Measure(given.name, given, given.outputs[-1] if given.outputs else None)
+        return Measure(given.name, given, _default_output(given))
     kind = as_metric_class(given, source_digest(given))
     return Measure(kind.name, kind(), None)
+
+
+def _default_output(metric: Metric | SetMetric) -> str | None:
+    """The output that is read where none is named: what the metric's own name stands for, else the last."""
+    if not metric.outputs or metric.name in names("metrics"):
+        return None
+    return metric.outputs[-1]
 
 
 def parse(text: str) -> Measure:
@@ -75,7 +82,7 @@ def _placed(place: Place, spec: str) -> Measure:
     """A metric of a user's file, or of any module."""
     made = load_metric(place)
     metric: Any = build(made, dict(place.words), spec) if isinstance(made, type) else made
-    return Measure(spec, metric, metric.outputs[-1] if metric.outputs else None)
+    return Measure(spec, metric, _default_output(metric))
 
 
 def _split(spec: str) -> list[tuple[float | None, str]]:
