@@ -26,8 +26,8 @@ import polars as pl
 
 from assay import __version__
 from assay.api.people import people_findings
-from assay.api.pipeline import score
 from assay.api.runs import Run, load_run
+from assay.api.scores import score
 from assay.core import Sample
 from assay.datasets.records import embedded_records
 from assay.engine.session import Session

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assay.api import bulk
-from assay.api.pipeline import score_chunks
+from assay.api.scores import score_chunks
 from assay.cli import main
 from assay.datasets.columns import as_data
 from assay.datasets.ratings import read_samples

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.api.pipeline import score_chunks
+from assay.api.scores import score_chunks
 from assay.cli.audit import score
 from assay.core import Case, Image, Metric, Sample, Scores
 from assay.engine.scoring import score_cases, score_samples

@@ -412,7 +412,7 @@ def test_what_a_function_reads_is_in_its_signature(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_note_is_told_once(tmp_path: Path) -> None:
-    from assay.api.pipeline import score_chunks
+    from assay.api.scores import score_chunks
 
     chunks = [[assay.Sample(text, (ref,))] for text, ref in zip(TEXTS, REFERENCES, strict=True)]
     _, notes = score_chunks([reads_a_table], chunks, session=Session.open(cache=tmp_path))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.api.pipeline import audit, run, score
+    from assay.api.pipeline import audit, run
     from assay.api.runs import Run, load_run
+    from assay.api.scores import score
     from assay.api.systems import Systems, compare_systems
     from assay.core import (
         Audit,
@@ -42,7 +43,7 @@ __all__ = [
 ]  # fmt: skip
 # Where each name is defined; names that are not listed here stand in core.py.
 _MODULES = {
-    "audit": "api.pipeline", "run": "api.pipeline", "score": "api.pipeline",
+    "audit": "api.pipeline", "run": "api.pipeline", "score": "api.scores",
     "Run": "api.runs", "load_run": "api.runs",
     "AuditError": "errors",
     "Systems": "api.systems", "compare_systems": "api.systems",

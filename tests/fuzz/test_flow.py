@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from nasty import CORPUS, PROSE
 
-from assay.api.pipeline import run, score
+from assay.api.pipeline import run
 from assay.api.runs import load_run
+from assay.api.scores import score
 from assay.core import Sample
 from assay.engine.session import Session
 from assay.errors import AuditError

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from assay.api.pipeline import audit, score_chunks
+from assay.api.pipeline import audit
+from assay.api.scores import score_chunks
 from assay.core import Sample
 from assay.engine.session import Session
 from assay.errors import AuditError, TextError

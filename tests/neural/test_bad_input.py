@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from assay.api.pipeline import score_chunks
+from assay.api.scores import score_chunks
 from assay.core import Sample
 from assay.engine.session import Session
 from assay.errors import MetricError, SpecError, WeightsError

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assay.api.pipeline import run, score_chunks
+from assay.api.pipeline import run
+from assay.api.scores import score_chunks
 from assay.core import Sample
 from assay.datasets.rows import read_rows
 from assay.engine.scoring import score_samples

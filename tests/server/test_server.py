@@ -82,7 +82,7 @@ def streamed(client: Any, typed: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_scores_are_those_of_the_pipeline(client: Any) -> None:
-    from assay.api.pipeline import score
+    from assay.api.scores import score
     from assay.core import Sample
     from assay.engine.session import Session
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from assay.api.pipeline import score_chunks, score_counted
+from assay.api.scores import score_chunks, score_counted
 from assay.api.whose import alias_notes, encoding_notes
 from assay.core import Measure, Sample
 from assay.datasets.columns import DataFile
@@ -28,7 +29,7 @@ from assay.engine.session import Session
 from assay.engine.unfold import metric_notes, missing_field
 from assay.engine.workers.local import LocalEngine
 from assay.engine.workers.ray import RayEngine, map_tasks
-from assay.errors import DataError, SpecError, suggest
+from assay.errors import DataError, SpecError, nearest
 from assay.files import file_digest
 from assay.vocabulary import OnError
 
@@ -106,13 +107,16 @@ def score_file(
 def _explain(needs: Sequence[str], data: Path) -> str:
     """Why the rows of a file lack what is needed: a column that is not there, or one without values."""
     columns = list(dict.fromkeys(column for row in first_rows(data) for column in row.values))
-    absent = [need for need in needs if need not in columns and need.rstrip("s") not in columns]
+    absent = [need for need in needs if not {need, need.rstrip("s")} & set(columns)]
     if not absent:
         empty = "the files are missing, or the column is empty" if "image" in needs else "the column is empty"
         return f"{' and '.join(needs)}, which no row of {data} has: {empty}; fill it, or take another metric"
-    hints = [suggest(column, absent) for column in columns if column not in KNOWN]
     advice = f"; name it with --map {absent[0]}=COLUMN, add a column {absent[0]}, or take another metric"
-    advice = next((hint for hint in hints if " mean " in hint), advice)
+    for column in columns:
+        meant = None if column in KNOWN else nearest(column, absent)
+        if meant:
+            advice = f"; did you mean {meant}? Write --map {shlex.quote(f'{meant}={column}')}"
+            break
     return f"{' and '.join(needs)}; {data} has columns {', '.join(columns)}{advice}"
 
 

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import shlex
-import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 import assay.api.user_data as user_data
 import assay.api.whose as whose
-from assay import __version__
+from assay.api.about import describe_run
 from assay.api.runs import Run
-from assay.core import Audit, Case, Finding, Floats, Grid, Measure, Metric, Sample, Scored
+from assay.api.scores import MOST_FAILURES, able_to_run, scored_anew
+from assay.core import Audit, Case, Finding, Grid, Measure, Metric, Scored
 from assay.datasets.imported import ImportedScores, read_scores
 from assay.engine.cache import ScoreCache
 from assay.engine.coverage import Answered, coverage_of
@@ -40,20 +31,15 @@ from assay.engine.plan import (
     score_all,
 )
 from assay.engine.questions import UNLIMITED, Limits, fitted_to_limits, quick_limits
-from assay.engine.scoring import explain_samples, score_samples
+from assay.engine.scoring import explain_samples
 from assay.engine.session import Session
-from assay.engine.settle import describe, settle
+from assay.engine.settle import settle
 from assay.engine.unfold import (
-    count_notes,
     describe_measure,
-    metric_notes,
     note_sentences,
     unscored_roles,
 )
-from assay.errors import DataError, MetricError, SpecError
-from assay.files import toml_file
-from assay.models.weights import CARRIERS, present
-from assay.names.inventory import lacking
+from assay.errors import DataError, SpecError
 from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, build, check_numbers, measure
 from assay.reading.results import Explained, cases_frame, check_writable, findings_frame, scores_frame
@@ -61,8 +47,6 @@ from assay.vocabulary import COVERED
 
 DEFAULT_METRICS = ("bleu", "rougeL", "chrf", "embedding-average", "bertscore-f", "gpt-ppl")
 _EXPLAINED = 3  # cases that are explained per failed finding
-_PROGRAMS = ("assay", "assay.exe", "__main__.py")
-_FAILURES = 100  # messages about samples on which a metric raised
 
 
 def audit(
@@ -123,73 +107,6 @@ def run(
     return execute(audits, metrics, session, size=size, imported=imported, coverage=coverage)
 
 
-def score(
-    metrics: Specifiable | Sequence[Specifiable],
-    samples: Any = None,
-    references: Sequence[str | Sequence[str]] | None = None,
-    sources: Sequence[str] | None = None,
-    *,
-    data: Any = None,
-    map: str | Mapping[str, str | Sequence[str]] | None = None,
-    session: Session | None = None,
-) -> pl.DataFrame:
-    """Plain scores: one row per sample, one column per metric; absent scores are null.
-
-    Give samples; or hypotheses, with references and sources; or `data`, as in `audit`.
-    """
-    chosen = [measure(given) for given in user_data.listed(metrics)]
-    images = user_data.reads_images(chosen)
-    given = user_data.samples_of(samples, references, sources, data, map, images=images)
-    return score_chunks(chosen, [given], session=session)[0]
-
-
-def score_chunks(
-    metrics: Sequence[Specifiable], chunks: Iterable[Sequence[Sample]], *, session: Session | None = None
-) -> tuple[pl.DataFrame, list[str]]:
-    """Plain scores, and notes: what was counted, what is absent and why, what failed.
-
-    A chunk of samples is forgotten when it is scored: not all need fit in memory.
-    """
-    total, frames, stream = 0, [], iter(chunks)
-    with session or Session.open() as session:
-        chosen = _installed(map(measure, metrics), required=True)[0]
-        counts = {given.label: Counter[str]() for given in chosen}
-        for samples in stream:
-            fits = _fitted(chosen, samples)
-            if any(fit.metric is not given.metric for fit, given in zip(fits, chosen, strict=True)):
-                samples = [*samples, *(sample for chunk in stream for sample in chunk)]
-                fits = _fitted(chosen, samples)  # to the references of all
-            total += len(samples)
-            columns, counted = score_counted(fits, samples, session)
-            for label, noted in counted.items():
-                counts[label].update(noted)
-            frames.append(pl.DataFrame(columns).fill_nan(None))
-    notes = [*metric_notes(counts, total), *scored_anew(chosen), *session.failures[:_FAILURES]]
-    return pl.concat(frames), notes
-
-
-def scored_anew(measures: Iterable[Measure]) -> list[str]:
-    """A note on each metric whose scores are not kept, and why."""
-    return [reason for given in measures if (reason := given.metric.anew)]
-
-
-def score_counted(
-    measures: Sequence[Measure], samples: Sequence[Sample], session: Session
-) -> tuple[dict[str, Floats], dict[str, Counter[str]]]:
-    """Scores, and what was counted (`unfold.count_notes`), by metric."""
-    columns, counts = {}, {}
-    for given in measures:
-        table = score_samples(given, samples, session)
-        columns[given.label] = table.values[:, given.column]
-        counts[given.label] = count_notes(given, samples, table)
-    return columns, counts
-
-
-def _fitted(measures: Sequence[Measure], samples: Sequence[Sample]) -> list[Measure]:
-    references = [sample.references for sample in samples]
-    return [replace(given, metric=given.metric.fitted(references)) for given in measures]
-
-
 def estimate_cost(
     only: Sequence[str],
     metrics: Sequence[Specifiable],
@@ -221,22 +138,34 @@ def choose_audits(
 ) -> dict[str, Audit]:
     """The audits of a run: those named, or all that fit the size; those of judges where there are any."""
     given = user_data.resolved(options)
-    described = [] if len(only) == 1 else user_data.describe_all(given)
-    asked_for = given.get("language", "en")
+    if len(only) == 1:
+        return {name: make_audit(name, _quick_options(name, size) | given) for name in only}
+    described = user_data.describe_all(given)
+    language = given.get("language", "en")
     given = user_data.with_language(given, described)
     audits = {}
     for name in only or names("audits"):
         kind = audit_class(name)
-        quick = dict(kind.quick) if size == "quick" else {}
         own = user_data.fitting(kind, described, given)
-        skipped = quick.pop("skip", False) and not (own and kind.needs_data)
-        skipped = skipped or not (own or user_data.speaks(kind, asked_for))
-        skipped = skipped or (kind.of_judges and not judges)
-        if only or not (skipped or (kind.needs_data and not own)):
-            data = {} if len(only) == 1 else {"data": own}
-            audits[name] = make_audit(name, quick | given | data, strict=len(only) == 1)
+        if only or (_is_usual(kind, size, language, own=bool(own)) and (judges or not kind.of_judges)):
+            chosen = _quick_options(name, size) | given | {"data": own}
+            audits[name] = make_audit(name, chosen, strict=False)
     user_data.check_used(described, audits)
     return audits
+
+
+def _quick_options(name: str, size: str) -> dict[str, Any]:
+    """The options by which an audit reads less in a quick look; none at full size."""
+    quick = audit_class(name).quick if size == "quick" else {}
+    return {option: value for option, value in quick.items() if option != "skip"}
+
+
+def _is_usual(kind: type[Audit], size: str, language: str, *, own: bool) -> bool:
+    """Whether an audit that nobody named is run: on data of the user's `own`, or on embedded texts."""
+    if kind.needs_data:
+        return own
+    is_long = size == "quick" and kind.quick.get("skip", False)
+    return not is_long and (own or user_data.speaks(kind, language))
 
 
 def make_audit(name: str, options: Mapping[str, Any], *, strict: bool = True) -> Audit:
@@ -270,7 +199,7 @@ def execute(
     if session.out:
         check_writable(session.out)
     given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
-    measures, left_out = _installed(map(measure, given), required=metrics is not DEFAULT_METRICS)
+    measures, left_out = able_to_run(map(measure, given), required=metrics is not DEFAULT_METRICS)
     audits, work, changed = _work(audits, session.cache, embedded=embedded)
     first = partial(_show_first, audits, work, measures, session, size) if session.on_first else None
     with session:
@@ -278,29 +207,41 @@ def execute(
             audits, work, measures, session, limits, quick=size == "quick", before_slow=first
         )
         spent = session.bill.summary()
-    for name in audits if imported else ():
-        cases = [item for item in work[name] if isinstance(item, Case)]
-        scored[name] += imported.judged(cases, audits[name].roles, name)  # type: ignore[union-attr]
+    if imported:
+        _add_imported(imported, audits, work, scored)
     answered = {
         name: [coverage_of(each, work[name], coverage) for each in (*scored[name], *silent[name])]
         for name in audits
     }
     findings, remarks = _judged(audits, scored, answered)
-    notes += remarks
-    uses = whose.uses_of(audits)
-    read = [note for use in uses for note in use.notes]
-    notes = [*changed, *read, *notes] if len(audits) > 1 else [*notes, *read]
     all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
     explained = _explain(findings, all_cases, measures, session.cache)
     session.cache.close()
-    about = _describe_run(audits, measures, scored, session, size) | ({"spent": spent} if spent else {})
-    about["coverage"] = coverage
-    about["texts"] = whose.whose_texts(audits, uses)
+    uses = whose.uses_of(audits)
+    read = [note for use in uses for note in use.notes]
+    notes = [*changed, *read, *notes, *remarks] if len(audits) > 1 else [*notes, *remarks, *read]
+    notes = [*left_out, *notes, *scored_anew(measures), *_scoring_notes(scored)]
+    about = describe_run(audits, measures, scored, session, size) | {
+        "coverage": coverage, "texts": whose.whose_texts(audits, uses),
+        "notes": [*notes, *session.failures[:MOST_FAILURES]],
+    }  # fmt: skip
+    if spent:
+        about["spent"] = spent
     about["seconds"]["wall"] = time.perf_counter() - began
-    notes += scored_anew(measures)
-    about["notes"] = [*left_out, *notes, *_scoring_notes(scored), *session.failures[:_FAILURES]]
     finished = Run(findings_frame(findings), cases_frame(all_cases), scores_frame(scored), explained, about)
     return finished.save(session.out) if session.out else finished
+
+
+def _add_imported(
+    imported: ImportedScores,
+    audits: Mapping[str, Audit],
+    work: Mapping[str, Sequence[Case | Grid]],
+    scored: dict[str, list[Scored]],
+) -> None:
+    """Put scores that were computed elsewhere beside those of each audit."""
+    for name, chosen in audits.items():
+        cases = [item for item in work[name] if isinstance(item, Case)]
+        scored[name] += imported.judged(cases, chosen.roles, name)
 
 
 def _show_first(
@@ -312,7 +253,7 @@ def _show_first(
     scored: Mapping[str, Sequence[Scored]],
 ) -> None:
     """Judge the scores that there are so far, for whoever waits for the rest."""
-    about = _describe_run(audits, measures, scored, session, size) | {"notes": []}
+    about = describe_run(audits, measures, scored, session, size) | {"notes": []}
     findings = findings_frame(_judged(audits, scored, {})[0])
     cases = cases_frame({name: _all_cases(work[name], scored[name]) for name in audits})
     if session.on_first:
@@ -351,19 +292,6 @@ def _work(
     return chosen, work, notes
 
 
-def _installed(measures: Iterable[Measure], *, required: bool) -> tuple[list[Measure], list[str]]:
-    """The measures that can run, each once, and a note on those that cannot: an error if `required`."""
-    by_label = {given.label: given for given in measures}
-    whole = {label: getattr(given.metric, "parts", ()) or [given] for label, given in by_label.items()}
-    needs = {label: need for label in whole for part in whole[label] if (need := lacking(part.metric))}
-    if not needs:
-        return list(by_label.values()), []
-    problem = f"packages are missing for {', '.join(needs)}; {' and '.join(dict.fromkeys(needs.values()))}"
-    if required:
-        raise MetricError(problem)
-    return [given for label, given in by_label.items() if label not in needs], [f"not run: {problem}"]
-
-
 def _all_cases(items: Sequence[Case | Grid], scored: Sequence[Scored]) -> list[Case]:
     """The audit's cases and those a search added."""
     cases = {item.id: item for item in items if isinstance(item, Case)}
@@ -380,88 +308,35 @@ def _explain(
 ) -> list[Explained]:
     """Explanations of the evidence of failed findings, made now because the report computes nothing."""
     by_label = {given.label: given for given in measures if isinstance(given.metric, Metric)}
-    by_id = {name: {case.id: case for case in listed} for name, listed in cases.items()}
-    wanted = {
-        (finding.metric, finding.audit, case): None
-        for finding in findings
-        if finding.verdict == "fail" and finding.metric in by_label
-        for case in finding.evidence[:_EXPLAINED]
-        if case in by_id.get(finding.audit, {})
-    }
+    by_id = {(name, case.id): case for name, listed in cases.items() for case in listed}
+    failed = [finding for finding in findings if finding.verdict == "fail" and finding.metric in by_label]
+    evidence = [(one.metric, one.audit, case) for one in failed for case in one.evidence[:_EXPLAINED]]
     explained: list[Explained] = []
-    for metric, name, case in wanted:
-        samples = by_id[name][case].samples
-        reasons = explain_samples(by_label[metric], samples.values(), cache)
-        explained += [
-            Explained(metric, name, case, role, reason)
-            for role, reason in zip(samples, reasons, strict=True)
-            if reason is not None
-        ]
+    for metric, name, case in dict.fromkeys(evidence):
+        if (name, case) in by_id:
+            explained += _explained(by_label[metric], name, by_id[name, case], cache)
     return explained
 
 
+def _explained(measure: Measure, audit: str, case: Case, cache: ScoreCache) -> list[Explained]:
+    """Why each text of a case has its score, where the metric can tell."""
+    reasons = explain_samples(measure, case.samples.values(), cache)
+    told = [(role, why) for role, why in zip(case.samples, reasons, strict=True) if why is not None]
+    return [Explained(measure.label, audit, case.id, role, why) for role, why in told]
+
+
 def _scoring_notes(scored: Mapping[str, Sequence[Scored]]) -> list[str]:
-    """What a reader must know about the scores: what was counted, roles without any score, cautions."""
-    notes = []
-    for name, answers in scored.items():
-        for answer in answers:
-            samples = sum(len(case.samples) for case in answer.cases)
-            listed = note_sentences(answer.notes, samples)
-            listed += [
-                f"nothing scored in {slice_} at {', '.join(roles)}: no finding there"
-                for slice_, roles in unscored_roles(answer).items()
-            ]
-            listed += [answer.about["caution"]] if answer.about.get("caution") else []
-            notes += [f"{name}: {answer.metric}: {note}" for note in listed]
-    return notes
+    """What a reader must know about the scores, for each audit and metric."""
+    answers = [(name, answer) for name, listed in scored.items() for answer in listed]
+    return [f"{name}: {answer.metric}: {note}" for name, answer in answers for note in _notes_on(answer)]
 
 
-def _describe_run(
-    audits: Mapping[str, Audit],
-    measures: Sequence[Measure],
-    scored: Mapping[str, Sequence[Scored]],
-    session: Session,
-    size: str,
-) -> dict[str, Any]:
-    """run.json: everything needed to trust and repeat the run."""
-    metrics = {answer.metric: dict(answer.about) for answers in scored.values() for answer in answers}
-    order = [label for label in dict.fromkeys([*(m.label for m in measures), *metrics]) if label in metrics]
-    specs = {given.label: {"spec": given.spec} for given in measures if given.spec}
-    return {
-        **_provenance(),
-        "size": size,
-        "metrics": {label: metrics[label] | specs.get(label, {}) for label in order},
-        "audits": {name: describe(chosen) for name, chosen in audits.items()},
-        "data": user_data.data_digests(audits),
-        "seconds": {"scoring": dict(session.seconds)},
-        "computed": dict(session.computed),
-    }
-
-
-def _provenance() -> dict[str, Any]:
-    """The first entries of run.json: date, command, machine, and every version that can change a number.
-
-    Packages and weights that are not installed are left out.
-    """
-    program = Path(sys.argv[0]).name if sys.argv else ""
-    command = shlex.join(["assay", *sys.argv[1:]]) if program in _PROGRAMS else "a Python program"
-    weights = [carrier for carrier in CARRIERS.values() if present(carrier.name)]
-    return {
-        "assay": __version__,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "python": platform.python_version(),
-        "packages": {
-            name: number for name in toml_file("run", "run")["packages"] if (number := version_of(name))
-        },
-        "weights": {each.name: f"{each.packages[0][0]} sha256:{each.pin}" for each in weights},
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-    }
-
-
-def version_of(package: str) -> str:
-    """The installed version of a package; empty where there is none."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
+def _notes_on(answer: Scored) -> list[str]:
+    """What was counted while a metric scored, roles without any score, and its own caution."""
+    samples = sum(len(case.samples) for case in answer.cases)
+    silent = [
+        f"nothing scored in {slice_} at {', '.join(roles)}: no finding there"
+        for slice_, roles in unscored_roles(answer).items()
+    ]
+    caution = answer.about.get("caution")
+    return [*note_sentences(answer.notes, samples), *silent, *filter(None, [caution])]

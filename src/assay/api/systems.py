@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.api import user_data
-from assay.api.pipeline import score_counted
+from assay.api.scores import score_counted
 from assay.core import Floats, Measure, Sample, SetMetric
 from assay.datasets.columns import as_data, parse_map
 from assay.datasets.ratings import Rated, read_samples
@@ -61,7 +61,7 @@ def compare_systems(
     if baseline is not None and baseline not in texts:
         raise DataError(f"no system is called {baseline!r}{suggest(baseline, names)}")
     names.sort(key=lambda name: name != baseline)
-    tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    scores, tested, about = [], [], []
     orders: dict[str, list[float]] = {}
     with session or Session.open() as session:
         for given in chosen:
@@ -71,23 +71,23 @@ def compare_systems(
             )
             notes += remarks
             orders[given.label] = list(values)
-            apart = {(pair.first, pair.second) for pair in pairs if pair.adjusted < ALPHA}
-            differs = [
-                [(a, b) in apart or (b, a) in apart for b in range(len(names))] for a in range(len(names))
-            ]
-            clusters = metric_clusters(values, differs)
-            for place, name in enumerate(names):
-                low, high = middle(resampled[place])
-                row = {"score": float(values[place]), "low": low, "high": high, "cluster": clusters[place]}
-                tables["scores"].append({"metric": given.label, "system": name} | row)
-            tables["pairs"] += [_row(given.label, pair, names) for pair in pairs]
+            clusters = metric_clusters(values, _differences(pairs, len(names)))
+            for name, value, drawn, cluster in zip(names, values, resampled, clusters, strict=True):
+                low, high = middle(drawn)
+                row = {"score": float(value), "low": low, "high": high, "cluster": cluster}
+                scores.append({"metric": given.label, "system": name} | row)
+            tested += [_row(given.label, pair, names) for pair in pairs]
             needed = _NORMAL * float(np.median([pair.error for pair in pairs]))
-            tables["metrics"].append(
-                {"metric": given.label, "needed": needed, "signature": _signature(given, test, draws, seed)}
-            )
-    tables["agreement"] = _agreement(orders)
-    frames = {name: pl.DataFrame(tables[name]) for name in ("scores", "pairs", "metrics", "agreement")}
-    return Systems(**frames, notes=tuple(notes))
+            signature = _signature(given, test, draws, seed)
+            about.append({"metric": given.label, "needed": needed, "signature": signature})
+    tables = {"scores": scores, "pairs": tested, "metrics": about, "agreement": _agreement(orders)}
+    return Systems(**{name: pl.DataFrame(rows) for name, rows in tables.items()}, notes=tuple(notes))
+
+
+def _differences(pairs: Sequence[Pair], count: int) -> list[list[bool]]:
+    """Whether each system surely differs from each other one."""
+    apart = {frozenset((pair.first, pair.second)) for pair in pairs if pair.adjusted < ALPHA}
+    return [[{one, other} in apart for other in range(count)] for one in range(count)]
 
 
 def _row(label: str, pair: Pair, names: Sequence[str]) -> dict[str, Any]:
@@ -116,23 +116,20 @@ def _agreement(orders: dict[str, list[float]]) -> list[dict[str, Any]]:
 def _texts(data: Any, columns: str | None, *, images: bool) -> tuple[dict[str, list[Sample]], list[str]]:
     """Each system's texts, in one order: texts of one reference and source belong together."""
     files = as_data(data, parse_map(columns or {}))
-    rated = [
-        (item, path) for path in files for item in read_samples(path, skip_missing=not images, rated=False)
-    ]
     by_system: dict[str, dict[tuple[Any, ...], Sample]] = {}
     seen: Counter[tuple[Any, ...]] = Counter()
-    for item, path in rated:
-        name = item.system or path.stem
-        key = _key(item, name, seen)
-        by_system.setdefault(name, {})[key] = item.sample
+    for path in files:
+        for item in read_samples(path, skip_missing=not images, rated=False):
+            name = item.system or path.stem
+            by_system.setdefault(name, {})[_key(item, name, seen)] = item.sample
     if len(by_system) < 2:
         raise DataError(
             f"{files[0]} holds the texts of one system; give a column system (--map system=COLUMN), or one "
             "file for each system"
         )
-    shared = [
-        key for key in next(iter(by_system.values())) if all(key in texts for texts in by_system.values())
-    ]
+    first, *others = by_system.values()
+    in_all = set(first).intersection(*others)
+    shared = [key for key in first if key in in_all]
     if len(shared) < 2:
         raise DataError(
             "the systems have fewer than two references or sources in common: nothing can be paired"

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
 from assay.core import Audit, Measure, Sample
-from assay.datasets.columns import as_data, parse_map, table_of
+from assay.datasets.columns import as_data, parse_map
 from assay.datasets.imported import ImportedScores
 from assay.datasets.kinds import Described, describe_data
 from assay.datasets.ratings import read_samples
 from assay.datasets.rows import first_rows
 from assay.errors import DataError, SpecError, suggest
-from assay.files import file_digest
 from assay.language import language_of
 from assay.names.spec import Specifiable, measure
-from assay.recipe import digest
 from assay.vocabulary import Language
 
 
@@ -51,33 +50,41 @@ def samples_of(
     """Samples from what `assay.score` takes: samples, columns of texts, or data."""
     if (samples is None) == (data is None):
         raise SpecError("score needs texts: give samples, hypotheses and references, or data=")
-    is_list = isinstance(samples, list | tuple)
-    if is_list and all(isinstance(sample, Sample) for sample in samples):
-        return samples  # type: ignore[no-any-return]
-    if data is None and (references is not None or (is_list and all(isinstance(t, str) for t in samples))):
+    if isinstance(samples, list | tuple) and all(isinstance(sample, Sample) for sample in samples):
+        return samples
+    if data is None and (references is not None or _is_texts(samples)):
         return _zipped(samples, references, sources)
     files = as_data(samples if data is None else data, parse_map(columns or {}))
-    return [
-        item.sample for file in files for item in read_samples(file, skip_missing=not images, rated=False)
-    ]
+    read = [read_samples(file, skip_missing=not images, rated=False) for file in files]
+    return [item.sample for item in chain.from_iterable(read)]
 
 
 def _zipped(hypotheses: Any, references: Any, sources: Any) -> list[Sample]:
     """Samples from columns of equal length; a reference is a text or a list of texts."""
-    given = {"hypotheses": hypotheses, "references": references, "sources": sources}
-    texts = {name: [c] if isinstance(c, str) else list(c) for name, c in given.items() if c is not None}
+    columns = {"hypotheses": hypotheses, "references": references, "sources": sources}
+    texts = {name: _column(name, column) for name, column in columns.items() if column is not None}
     counts = {name: len(column) for name, column in texts.items()}
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} {name}" for name, count in counts.items())
         raise DataError(f"{sizes}: give one of each per text, and several references as a list")
-    for name, column in texts.items():
-        for row, given in enumerate(column, start=1):
-            if not isinstance(given, str) and not (name == "references" and _is_texts(given)):
-                raise DataError(f"{name}, row {row}: {given!r} is no text; fill it in, or leave the row out")
     count = counts["hypotheses"]
-    refs = [(r,) if isinstance(r, str) else tuple(r) for r in texts.get("references", [()] * count)]
+    several = [_as_texts(given) for given in texts.get("references", [()] * count)]
     origins = texts.get("sources", [None] * count)
-    return [Sample(text, refs[n], origins[n], id=str(n)) for n, text in enumerate(texts["hypotheses"])]
+    rows = zip(texts["hypotheses"], several, origins, strict=True)
+    return [Sample(*cells, id=str(number)) for number, cells in enumerate(rows)]
+
+
+def _as_texts(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _column(name: str, given: Any) -> list[Any]:
+    """A column of texts, or of references; a cell that holds neither is an error."""
+    column = [given] if isinstance(given, str) else list(given)
+    for row, cell in enumerate(column, start=1):
+        if not isinstance(cell, str) and not (name == "references" and _is_texts(cell)):
+            raise DataError(f"{name}, row {row}: {cell!r} is no text; fill it in, or leave the row out")
+    return column
 
 
 def _is_texts(given: Any) -> bool:
@@ -168,14 +175,3 @@ def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> N
                 "checklist), hypothesis and human (agreement) or stereotype and anti_stereotype (pairs): "
                 "name its columns with --map FIELD=COLUMN"
             )
-
-
-def data_digests(audits: Mapping[str, Audit]) -> dict[str, str]:
-    """Each file of a run, or table in memory, with the digest of its content."""
-    digests = {}
-    for path in (path for audit in audits.values() for path in getattr(audit, "data", ())):
-        if (table := table_of(path)) is not None:
-            digests[str(path)] = digest(*map(repr, table))
-        elif path.is_file():
-            digests[str(path)] = file_digest(path)
-    return digests

@@ -46,7 +46,7 @@ def doctor(json: bool = False) -> None:
 
 def health() -> list[dict[str, str]]:
     """Installation, extras, weights, and known scores."""
-    from assay.api.pipeline import version_of
+    from assay.api.about import version_of
     from assay.models.weights import CARRIERS, check_folder, present
     from assay.names.inventory import readiness
     from assay.names.registry import find
@@ -81,7 +81,7 @@ def health() -> list[dict[str, str]]:
 
 
 def _score_golden(spec: str, known: Mapping[str, Any]) -> float:
-    from assay.api.pipeline import score
+    from assay.api.scores import score
     from assay.core import Sample
     from assay.engine.session import Session
 

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
-from assay.api.pipeline import score
+from assay.api.scores import score
 from assay.core import Measure, Perturbation, Record, Sample, SetMetric
 from assay.datasets.lexicon import first_names, indefinite_article, match_case
 from assay.datasets.swaps import embedded_swaps, swap_texts
