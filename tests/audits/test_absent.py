@@ -17,6 +17,7 @@ from assay.engine.session import Session
 from assay.perturbations.ratio import noise_ratio
 from assay.recipe import digest
 
+ENDING = " That was all."  # of the references: a text is never tested by itself
 HERE = Session.open(cache=None)
 
 
@@ -30,7 +31,7 @@ class Fussy(Metric):
 
     def score(self, samples):
         def one(sample):
-            own, other = sample.hypothesis, sample.references[0]
+            own, other = sample.hypothesis, sample.references[0].removesuffix(ENDING)
             if len(own.split()) < self.least * len(other.split()) or self.refused in own:
                 return None
             return 1 - noise_ratio(other, own) + int(digest(other)[:4], 16) / 6553500
@@ -40,10 +41,10 @@ class Fussy(Metric):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty texts of forty different words, each its own reference."""
+    """Twenty texts of forty different words, each with itself and an ending as its reference."""
     path = tmp_path_factory.mktemp("absent") / "own.jsonl"
     texts = [" ".join(f"w{n}x{k}" for k in range(40)) + "." for n in range(20)]
-    rows = [{"id": f"i{n}", "gold": t, "references": [t]} for n, t in enumerate(texts)]
+    rows = [{"id": f"i{n}", "gold": t, "references": [t + ENDING]} for n, t in enumerate(texts)]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     return path
 
@@ -79,7 +80,9 @@ def test_places_without_scores_have_no_verdict(data: Path) -> None:
         name = "no-end"
 
         def score(self, samples):
-            kept = [s.hypothesis.split()[-1] == s.references[0].split()[-1] for s in samples]
+            kept = [
+                s.hypothesis.split()[-1] == s.references[0].removesuffix(ENDING).split()[-1] for s in samples
+            ]
             return [x if one else None for x, one in zip(super().score(samples), kept, strict=True)]
 
     got = done("position", NoEnd(), data, seeds=1)

@@ -60,7 +60,10 @@ class Constant(Metric):
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("attack") / "texts.jsonl"
-    rows = [{"id": f"t{n}", "gold": _text(n), "references": [_text(n)], "source": "s"} for n in range(40)]
+    rows = [
+        {"id": f"t{n}", "gold": _text(n), "references": [_text(n) + " That was all."], "source": "s"}
+        for n in range(40)
+    ]
     path.write_text("\n".join(map(json.dumps, rows)))
     return path
 
@@ -204,7 +207,9 @@ def test_a_metric_that_raises_on_some_texts_is_searched_around(texts: Path) -> N
 
 def test_one_item_is_no_verdict(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
-    path.write_text(json.dumps({"id": "a", "gold": _text(1), "references": [_text(1)], "source": "s"}))
+    path.write_text(
+        json.dumps({"id": "a", "gold": _text(1), "references": [_text(1) + " That was all."], "source": "s"})
+    )
     _, findings, _ = _search(path, Seeing(blind=True), queries=20)
     assert {finding.verdict for finding in findings} == {"inconclusive", "not judged"}
 

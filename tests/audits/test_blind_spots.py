@@ -291,7 +291,7 @@ def test_checks_that_stop_copies() -> None:
 
 def test_copying_needs_a_source(tmp_path: Path) -> None:
     path = tmp_path / "none.jsonl"
-    path.write_text(json.dumps({"gold": "A text.", "references": ["A text."]}), "utf-8")
+    path.write_text(json.dumps({"gold": "A text.", "references": ["One text."]}), "utf-8")
     with pytest.raises(DataError, match="has no sources to copy"):
         list(CopySource((path,)).cases())
 

@@ -25,6 +25,7 @@ from assay.recipe import digest
 NOUNS = ["baker", "pilot", "nurse", "judge", "clerk", "farmer", "sailor", "tailor", "driver", "banker"]
 # bert-diverge runs a language model, seconds per text: it has tests of its own.
 WITHOUT_MODEL = tuple(noise for noise in levels("summaries", "careful") if noise != "bert-diverge")
+ENDING = " That was all."  # of the references: a text is never tested by itself
 CITIES = ["Paris", "London", "Berlin", "Madrid", "Vienna", "Dublin", "Oslo", "Lisbon", "Rome", "Athens"]
 
 
@@ -40,13 +41,19 @@ def _text(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Thirty texts, each its own reference, so that a planted metric knows how far a text has drifted."""
+    """Thirty texts, each with itself and an ending as its reference, which tells how far an edit has drifted."""
     path = tmp_path_factory.mktemp("stress") / "planted.jsonl"
     rows = [
-        {"id": f"t{n}", "gold": _text(n), "references": [_text(n)], "source": _text(n) * 4} for n in range(30)
+        {"id": f"t{n}", "gold": _text(n), "references": [_text(n) + ENDING], "source": _text(n) * 4}
+        for n in range(30)
     ]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     return path
+
+
+def reference_of(sample: Sample) -> str:
+    """The reference without what sets it apart from the clean text."""
+    return sample.references[0].removesuffix(ENDING)
 
 
 def _noise(text: str) -> float:
@@ -65,8 +72,8 @@ class Faithful(Metric):
 
     def score(self, samples):
         return [
-            1 - noise_ratio(s.references[0], s.hypothesis)
-            + 0.3 * _noise(s.references[0]) + self.chance * _noise(self.salt + s.hypothesis)
+            1 - noise_ratio(reference_of(s), s.hypothesis)
+            + 0.3 * _noise(reference_of(s)) + self.chance * _noise(self.salt + s.hypothesis)
             for s in samples
         ]  # fmt: skip
 
@@ -81,8 +88,8 @@ class WordBag(Metric):
         def bag(text: str) -> set[str]:
             return {word.strip(".,!?:").lower() for word in text.split()}
 
-        pairs = [(bag(s.references[0]), bag(s.hypothesis), s) for s in samples]
-        return [len(ours & theirs) / len(ours) + 0.1 * _noise(s.references[0]) for ours, theirs, s in pairs]
+        pairs = [(bag(reference_of(s)), bag(s.hypothesis), s) for s in samples]
+        return [len(ours & theirs) / len(ours) + 0.1 * _noise(reference_of(s)) for ours, theirs, s in pairs]
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class Brevity(Metric):
     name = "brevity"
 
     def score(self, samples):
-        pairs = [(s.hypothesis.split(), set(s.references[0].split())) for s in samples]
+        pairs = [(s.hypothesis.split(), set(reference_of(s).split())) for s in samples]
         return [
             sum(word in known for word in words) / max(len(words), 1) - 0.01 * len(words)
             for words, known in pairs
@@ -115,7 +122,7 @@ class MeanFaithful(SetMetric):
     additive: bool = True
 
     def _rows(self, samples):
-        return np.array([[1 - noise_ratio(s.references[0], s.hypothesis), 1.0] for s in samples])
+        return np.array([[1 - noise_ratio(reference_of(s), s.hypothesis), 1.0] for s in samples])
 
     def statistics(self, samples):
         return self._rows(samples) if self.additive else None
@@ -183,7 +190,7 @@ def test_an_increasing_transform_changes_no_order(
 def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) -> None:
     """Ten metrics that fall by what was changed, with chance on top: the paper asks every level to be lower."""
     only = ("article-removal", "token-drop", "sentence-switching", "negation", "noun-switching")
-    noisy = [Faithful(chance=0.05, salt=f"{number}") for number in range(10)]
+    noisy = [Faithful(chance=0.15, salt=f"{number}") for number in range(10)]
     failed = {}
     for rule, statistic in (("careful", "right_order"), ("paper", "mean_change")):
         audit = Stress((data,), seeds=1, rule=rule, only=only)
@@ -192,7 +199,7 @@ def test_chance_fails_no_good_metric_but_would_by_the_papers_rule(data: Path) ->
         assert len(found) == 50
         failed[rule] = sum(f.verdict == "fail" for f in found)
     assert failed["careful"] <= 2
-    assert failed["paper"] >= 10
+    assert failed["paper"] >= 5
 
 
 def test_planted_blindness_is_found(data: Path) -> None:
@@ -223,8 +230,8 @@ def test_order_is_shown_by_level_and_judged_under_the_strongest(data: Path) -> N
         name = "slow"
 
         def score(self, samples):
-            ratios = [noise_ratio(s.references[0], s.hypothesis) for s in samples]
-            return [1 - ratio * (ratio > 0.25) + 0.3 * _noise(s.references[0]) for s, ratio in
+            ratios = [noise_ratio(reference_of(s), s.hypothesis) for s in samples]
+            return [1 - ratio * (ratio > 0.25) + 0.3 * _noise(reference_of(s)) for s, ratio in
                     zip(samples, ratios, strict=True)]  # fmt: skip
 
     found = judged(Stress((data,), seeds=1, only=("truncation",)), Slow())
@@ -242,7 +249,7 @@ def test_by_the_papers_rule_the_largest_step_decides(data: Path) -> None:
         name = "bump"
 
         def score(self, samples):
-            ratios = [noise_ratio(s.references[0], s.hypothesis) for s in samples]
+            ratios = [noise_ratio(reference_of(s), s.hypothesis) for s in samples]
             scores = Faithful().score(samples)
             return [score + 0.5 * (0.15 < ratio < 0.25) for score, ratio in zip(scores, ratios, strict=True)]
 
@@ -263,7 +270,7 @@ def test_a_rewording_is_asked_where_it_has_about_as_many_edits(tmp_path: Path) -
     for n in range(20):
         sound = _text(n).replace("walked from", "came on foot out of").replace(" old ", " aged ")
         # The rewording of the seventh is the text itself.
-        rows.append({"id": f"r{n}", "gold": _text(n), "references": [_text(n)], "reworded": [sound]})
+        rows.append({"id": f"r{n}", "gold": _text(n), "references": [_text(n) + ENDING], "reworded": [sound]})
     rows[7]["reworded"] = [_text(7)]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     audit = Stress((path,), seeds=1, only=("token-drop", "negation"))
@@ -295,7 +302,7 @@ def test_a_noise_is_judged_where_it_applies(tmp_path: Path) -> None:
         "Rain fell. Wind blew.",
     ]
     path.write_text(
-        "\n".join(json.dumps({"gold": g, "references": [g], "source": g}) for g in golds), "utf-8"
+        "\n".join(json.dumps({"gold": g, "references": [g + ENDING], "source": g}) for g in golds), "utf-8"
     )
     audit = Stress((path,), seeds=1, only=("article-removal", "sentence-switching"))
     judgement = audit.judge(scored_by(audit, Faithful()))
@@ -307,7 +314,7 @@ def test_a_noise_is_judged_where_it_applies(tmp_path: Path) -> None:
 
 def test_one_item_settles_nothing(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
-    path.write_text(json.dumps({"gold": _text(1), "references": [_text(1)]}), "utf-8")
+    path.write_text(json.dumps({"gold": _text(1), "references": [_text(1) + ENDING]}), "utf-8")
     found = judged(Stress((path,), seeds=5, only=("token-drop",)), Faithful())
     assert [(f.n, f.verdict) for f in found if f.statistic == "right_order"] == [(1, "inconclusive")]
 
@@ -365,7 +372,9 @@ def test_the_quick_size_runs_no_language_model(data: Path, monkeypatch: pytest.M
 def test_a_language_model_replaces_more_words_at_higher_levels(tmp_path: Path) -> None:
     path = tmp_path / "short.jsonl"
     golds = [f"The {noun} sold fresh bread at the market near the old bridge." for noun in NOUNS[:3]]
-    path.write_text("\n".join(json.dumps({"gold": gold, "references": [gold]}) for gold in golds), "utf-8")
+    path.write_text(
+        "\n".join(json.dumps({"gold": gold, "references": [gold + ENDING]}) for gold in golds), "utf-8"
+    )
     audit = Stress((path,), seeds=1, depth="ends", only=("bert-diverge",))
     cases = [case for case in audit.cases() if case.slice.endswith("/bert-diverge")]
     assert len(cases) == 3
@@ -411,7 +420,7 @@ def test_a_metric_that_raises_on_some_texts_is_judged_on_the_rest(data: Path) ->
         name = "fussy"
 
         def score(self, samples: list[Sample]):
-            if any("Paris" in s.references[0] for s in samples):
+            if any("Paris" in reference_of(s) for s in samples):
                 raise ValueError("no Paris")
             return Faithful().score(samples)
 
