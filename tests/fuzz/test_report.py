@@ -53,7 +53,7 @@ def _finding(rng: Random, metrics: list[str], ids: list[str]) -> Finding:
     return Finding(
         rng.choice(metrics), rng.choice(AUDITS), _slice(rng), rng.choice(STATISTICS), _number(rng), rng.randint(0, 99),
         versus=maybe(rng.choice((_text(rng), *metrics))), ci=maybe((_number(rng), _number(rng))),
-        p_value=maybe(abs(_number(rng))), q_value=maybe(abs(_number(rng))), mde=maybe(_number(rng)),
+        p_value=maybe(abs(_number(rng))), q_value=maybe(abs(_number(rng))), settles=maybe(rng.randint(0, 9999)),
         verdict=rng.choice(get_args(Verdict)), sentence=_text(rng),
         evidence=tuple(rng.sample(ids, rng.randint(0, len(ids)))),
     )  # fmt: skip
@@ -102,7 +102,7 @@ def made_run(rng: Random) -> Run:
     ]
     reason = Explanation("matching", (_text(rng),), (_text(rng),), ((0.5,),))
     about = {
-        "assay": "0", "python": "3", "packages": {}, "size": "quick",
+        "assay": "0.3.0", "python": "3", "packages": {}, "size": "quick",
         "metrics": {m: {"paradigm": _text(rng), "backbone": None, "signature": _text(rng)} for m in metrics},
         "audits": {name: _audit(rng) for name in AUDITS},
         "seconds": {"scoring": {}}, "computed": {}, "notes": [f"{audit}: {_text(rng)}", _text(rng)],
@@ -148,7 +148,7 @@ def test_texts_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
         shown = _checked(render(run, "html"), usual.scripts)
         assert shown.metrics >= set(run.metrics), "a name is not shown as it was written"
         if number % 10 == 0:
-            assert json.loads(render(run, "json")) == run.document()
+            assert run.document().items() <= json.loads(render(run, "json")).items()
             assert not re.search("<(script|img)", render(run, "md"))
             card = make_card(run, run.metrics[0])
             assert not re.search("<(script|img)", as_markdown(card).partition("## Signature")[0])
@@ -160,7 +160,7 @@ def test_texts_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _about() -> dict[str, object]:
     return {
-        "assay": "0",
+        "assay": "0.3.0",
         "python": "3",
         "packages": {},
         "size": "quick",
@@ -214,8 +214,8 @@ def test_a_truncated_file_is_named(name: str, tmp_path: Path) -> None:
         ("run.json", "{}", "it has no 'assay'"),
         ("run.json", '{"schema": 99}', "it has no 'assay'"),
         ("run.json", "[]", "it is not that of a run"),
-        ("run.json", '{"assay": "0", "metrics": [], "audits": {}, "notes": []}', "its 'metrics' is not"),
-        ("run.json", '{"assay": "0", "metrics": {}, "audits": {}, "notes": [1]}', "its notes are not texts"),
+        ("run.json", '{"assay": "0.3.0", "metrics": [], "audits": {}, "notes": []}', "its 'metrics' is not"),
+        ("run.json", '{"assay": "0.3.0", "metrics": {}, "audits": {}, "notes": [1]}', "its notes are not texts"),
         ("run.json", "", "Expecting value"),
         ("explanations.jsonl", "{}", "it has no 'explanation'"),
     ],

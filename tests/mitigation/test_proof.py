@@ -129,8 +129,9 @@ def test_lost_words_and_right_order_stand_before_and_after(proof: Proof) -> None
     orders = {
         name: only(proof, name, "mean_right_order", "all/meaning") for name in ("sexist", "swap", "blind")
     }
-    assert all(orders[name].ci and orders[name].ci[0] > 75 for name in ("sexist", "swap"))
-    assert orders["blind"].value < 75
+    assert all(orders[name].ci and orders[name].ci[0] > 60 for name in ("sexist", "swap"))
+    assert orders["blind"].ci
+    assert orders["blind"].ci[1] < 60
     assert only(proof, "blind", "mean_right_order", "all/form")
 
 

@@ -60,7 +60,8 @@ def _use_of(path: Path, audits: Mapping[str, Audit]) -> Use:
         described = describe_data(path)
         kinds = {name: _ALIKE.get(audit.reads, audit.reads) for name, audit in audits.items() if audit.reads}
         counts = _counts(described, set(kinds.values()))
-        by_audit = {name: counts[kind].used if kind in counts else None for name, kind in kinds.items()}
+        used = {kind: count.used for kind, count in counts.items()}
+        by_audit = {name: used.get(kinds[name]) if name in kinds else None for name in audits}
         rows = max((count.rows for count in counts.values()), default=None)
         notes = [note for count in counts.values() for note in count.sentences()]
         return Use(path.name, rows, by_audit, [*_read_as(described, audits), *dict.fromkeys(notes)])
