@@ -215,7 +215,11 @@ def test_a_truncated_file_is_named(name: str, tmp_path: Path) -> None:
         ("run.json", '{"schema": 99}', "it has no 'assay'"),
         ("run.json", "[]", "it is not that of a run"),
         ("run.json", '{"assay": "0.3.0", "metrics": [], "audits": {}, "notes": []}', "its 'metrics' is not"),
-        ("run.json", '{"assay": "0.3.0", "metrics": {}, "audits": {}, "notes": [1]}', "its notes are not texts"),
+        (
+            "run.json",
+            '{"assay": "0.3.0", "metrics": {}, "audits": {}, "notes": [1]}',
+            "its notes are not texts",
+        ),
         ("run.json", "", "Expecting value"),
         ("explanations.jsonl", "{}", "it has no 'explanation'"),
     ],

@@ -145,7 +145,10 @@ def test_a_run_says_once_what_was_not_applied() -> None:
 
 def test_a_checklist_without_any_template_for_a_language_says_so(tmp_path: Path) -> None:
     text = "Die Fähre verließ den Hafen am frühen Morgen, obwohl der Wind stärker wurde."
-    rows = [{"id": f"g{n}", "gold": text, "references": ["Früh am Morgen fuhr die Fähre bei starkem Wind aus."]} for n in range(3)]
+    rows = [
+        {"id": f"g{n}", "gold": text, "references": ["Früh am Morgen fuhr die Fähre bei starkem Wind aus."]}
+        for n in range(3)
+    ]
     (tmp_path / "german.jsonl").write_text("\n".join(map(json.dumps, rows)))
     audit = Checklist(data=(tmp_path / "german.jsonl",), task=("translation",))
     with pytest.raises(DataError, match=r"templates need English; the texts of german\.jsonl look German"):
