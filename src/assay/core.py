@@ -512,6 +512,13 @@ class Audit(Recipe, ABC):
     quick: ClassVar[Mapping[str, Any]] = {}  # field values of `--size quick`
     quick_items: ClassVar[int] = 60  # cases of a slice that a model reads at `--size quick`
 
+    def fetch(self) -> str | None:
+        """Fetch what making the cases needs beyond this package; returns what cannot be had here, and why.
+
+        It is called before `cases`, so that a first run asks what a second one asks.
+        """
+        return None
+
     @abstractmethod
     def cases(self) -> Iterable[Case | Grid]:
         """What must be scored."""

@@ -188,10 +188,9 @@ def execute(
     limits: Limits = UNLIMITED,
     coverage: float = COVERED,
 ) -> Run:
-    """Score, judge, settle and store; the folder is checked before the work begins.
+    """Score, judge, settle and store; the folder is checked, and models are fetched, before the work begins.
 
     A verdict needs scores of a share `coverage` of the texts that have what the metric needs.
-
     With `embedded`, an audit that finds nothing to score in the user's data takes the embedded data instead.
     Models that are slow or paid read within the `limits`; the dearest audits are left out.
     """
@@ -200,6 +199,8 @@ def execute(
         check_writable(session.out)
     given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
     measures, left_out = able_to_run(map(measure, given), required=metrics is not DEFAULT_METRICS)
+    absent = {name: reason for name, audit in audits.items() if (reason := audit.fetch())}
+    left_out += [f"{name} was run without {reason}" for name, reason in absent.items()]
     audits, work, changed = _work(audits, session.cache, embedded=embedded)
     first = partial(_show_first, audits, work, measures, session, size) if session.on_first else None
     with session:
@@ -225,6 +226,8 @@ def execute(
         "coverage": coverage, "texts": whose.whose_texts(audits, uses),
         "notes": [*notes, *session.failures[:MOST_FAILURES]],
     }  # fmt: skip
+    for name, reason in absent.items():
+        about["audits"][name]["absent"] = [reason]
     if spent:
         about["spent"] = spent
     about["seconds"]["wall"] = time.perf_counter() - began

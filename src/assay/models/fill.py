@@ -23,7 +23,7 @@ from assay.models.likelihood import Row, causal, start_id
 from assay.models.loading import layer_list
 from assay.models.memory import BoundedCache
 from assay.models.torch import COUNTER, Loaded, content_ids, load
-from assay.models.weights import CARRIERS, build_folder, cache_folder, pin, present
+from assay.models.weights import CARRIERS, build_folder, cache_folder, pin, present, resolve
 from assay.recipe import digest
 
 MODEL = "smollm2"
@@ -57,9 +57,18 @@ def missing() -> str | None:
     if find_spec("torch") is None or find_spec("transformers") is None:
         return f"it needs the extra: {install('neural')}"
     if not present(MODEL):
-        size = f"{CARRIERS[MODEL].megabytes:.0f} MB"
-        return f"the weights {MODEL} ({size}) are not here: an audit with -m gpt-ppl fetches them"
+        return f"the weights {MODEL} ({CARRIERS[MODEL].megabytes:.0f} MB) are not here"
     return None
+
+
+def fetch() -> str | None:
+    """Fetch the weights that fill words in; returns why they cannot be had, or None."""
+    if find_spec("torch") is not None and not present(MODEL):
+        try:
+            resolve(MODEL)
+        except WeightsError as error:
+            return f"the weights {MODEL} cannot be fetched: {error}"
+    return missing()
 
 
 _CHOICES = BoundedCache[dict[Place, Choices]](5_000)  # texts
@@ -79,29 +88,41 @@ def likely_words(text: str, places: Sequence[Place], fits: Fits) -> Mapping[Plac
 
 def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> dict[Place, Choices]:
     ids = content_ids(loaded, [text])[0][:_LONGEST]
-    # Byte-level tokenizers part a text at its spaces: a beginning has the ids that the text begins with.
-    starts = content_ids(loaded, [text[: place.start].rstrip(" ") for place in places])
-    ends = content_ids(loaded, [text[: place.end] for place in places])
-    at: dict[int, tuple[int, int]] = {}
-    for number, (first, last) in enumerate(zip(starts, ends, strict=True)):
-        aligned = ids[: len(last)] == last and last[: len(first)] == first
-        if first and aligned and len(first) < len(last):
-            at[number] = (len(first), len(last))
-    if not at:
+    spans = _spans_of_tokens(loaded, text, places, ids)
+    if not spans:
         return {}
-    expected = _expected(loaded, ids, [before for before, _ in at.values()])
+    expected = _expected(loaded, ids, [span.start for span in spans.values()])
     following = _FOLLOWING_SHORT if len(ids) <= _SHORT else _FOLLOWING
     rows: list[Row] = []
-    chosen: list[tuple[Place, list[str]]] = []
-    for (number, (before, through)), tokens in zip(at.items(), expected, strict=True):
+    chosen: dict[Place, list[str]] = {}
+    for (number, span), tokens in zip(spans.items(), expected, strict=True):
         words = [(token, word) for token, word in tokens if fits(number, word)][:_RESCORED]
-        given, follow = (start_id(loaded), *ids[:before]), tuple(ids[through : through + following])
         if words:
-            chosen.append((places[number], [word for _, word in words]))
-            rows.append((given, (*ids[before:through], *follow)))
-            rows += [(given, (token, *follow)) for token, _ in words]
+            chosen[places[number]] = [word for _, word in words]
+            before, follow = (start_id(loaded), *ids[: span.start]), ids[span.stop : span.stop + following]
+            rows.append((before, (*ids[span.start : span.stop], *follow)))
+            rows += [(before, (token, *follow)) for token, _ in words]
     logs = iter([float(values.sum()) for values in causal(loaded, rows)] if rows else [])
-    return {place: _ranked(next(logs), {word: next(logs) for word in words}) for place, words in chosen}
+    return {
+        place: _ranked(next(logs), {word: next(logs) for word in words}) for place, words in chosen.items()
+    }
+
+
+def _spans_of_tokens(
+    loaded: Loaded, text: str, places: Sequence[Place], ids: Sequence[int]
+) -> dict[int, range]:
+    """The tokens of each place, by its number; places that do not begin and end with a token are left out.
+
+    Byte-level tokenizers part a text at its spaces: a beginning has the ids that the text begins with.
+    """
+    starts = content_ids(loaded, [text[: place.start].rstrip(" ") for place in places])
+    ends = content_ids(loaded, [text[: place.end] for place in places])
+    spans = {}
+    for number, (first, last) in enumerate(zip(starts, ends, strict=True)):
+        is_aligned = list(ids[: len(last)]) == last and last[: len(first)] == first
+        if is_aligned and 0 < len(first) < len(last):
+            spans[number] = range(len(first), len(last))
+    return spans
 
 
 def _ranked(own: float, logs: Mapping[str, float]) -> Choices:

@@ -124,12 +124,10 @@ def _refuse_other_parts(before: StoredRun, after: StoredRun) -> None:
     """Refuse runs of which one was made without weights or packages that the other had."""
     for audit in before.about["audits"].keys() & after.about["audits"].keys():
         absent = [set(run.about["audits"][audit].get("absent", ())) for run in (before, after)]
-        if absent[0] != absent[1]:
-            places = zip(("first", "second"), absent, strict=True)
-            told = "; ".join(
-                f"the {place} without {', '.join(sorted(names))}" for place, names in places if names
+        if missing := ", ".join(sorted(absent[0] ^ absent[1])):
+            raise SpecError(
+                f"one run of {audit} was made without {missing}, and the other with it; run both where it is"
             )
-            raise SpecError(f"{audit} was not asked alike: {told}; run the audit again where that is there")
 
 
 def _nothing_shared(first: StoredRun, second: StoredRun) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from assay.datasets.records import embedded_records, read_text_sets, task_named
 from assay.datasets.rows import Row, read_rows
 from assay.errors import DataError, suggest
 from assay.grouping import rows_by_label
+from assay.models import fill
 from assay.models.nlp import parse
 from assay.names.registry import plugged
 from assay.perturbations.checklist.catalogue import Entry, applied, catalogue
@@ -57,6 +58,7 @@ from assay.statistics.intervals import bootstrap_mean
 from assay.vocabulary import CHECKLIST_TASKS, DataKind, Question, Rule, aspect_of
 
 PERTURBED = "perturbed"
+MASKED_WORDS = "masked-words"  # the template that asks a language model
 _EVERYTHING = "all"
 
 
@@ -76,6 +78,7 @@ class Checklist(MadeOnce, TextAudit):
     advice = "On the criteria it fails, let people judge or add a metric made for the criterion."
     reads: ClassVar[DataKind] = "records"
     roles = (CLEAN, PERTURBED)
+    quick: ClassVar[Mapping[str, Any]] = {"asks_model": False}
     statistics = (
         right_order_statistic("a clean text and one that a template harms", "", sentence=_sentence),
         REWORDED_STATISTIC,
@@ -114,6 +117,7 @@ class Checklist(MadeOnce, TextAudit):
     only: tuple[str, ...] = ()  # templates
     task: tuple[str, ...] = ()
     criterion: tuple[str, ...] = ()
+    asks_model: bool = True  # templates that run a language model, seconds per text
     human: Path | None = None  # penalties: task, template, item?, penalty
     bar: float = BAR
 
@@ -134,7 +138,14 @@ class Checklist(MadeOnce, TextAudit):
             check_known(f"unknown {kind}", names, known)
             if names:
                 entries = tuple(entry for entry in entries if _path(getattr(entry, kind)) in names)
-        return list(entries)
+        if self.asks_model or MASKED_WORDS in self.only:
+            return list(entries)
+        return [entry for entry in entries if entry.template != MASKED_WORDS]
+
+    def fetch(self) -> str | None:
+        asks = any(entry.template == MASKED_WORDS for entry in self._entries)
+        reason = fill.fetch() if asks else None
+        return f"{MASKED_WORDS}: {reason}" if reason else None
 
     @cached_property
     def _records(self) -> dict[str, list[Record]]:

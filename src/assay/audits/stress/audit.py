@@ -60,7 +60,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
     title = "Stress tests: does the clean text win?"
     advice = "Read it beside a metric that notices the noises it misses; `assay panel` names one."
     tasks = ("translation", "summarisation", "open-ended")
-    quick: ClassVar[Mapping[str, Any]] = {"seeds": 1, "depth": "ends"}
+    quick: ClassVar[Mapping[str, Any]] = {"seeds": 1, "depth": "ends", "asks_model": False}
     statistics = (
         right_order_statistic("a clean text and one under the strongest noise", "", sentence=_sentence),
         Statistic(
@@ -98,6 +98,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
     language: Language = "en"  # of the embedded texts
     depth: Literal["all", "ends"] = "all"  # every level, or the lowest and the highest
     units: bool = False  # figure 9: switch tokens, sub-sentences, sentences, sentences with the last
+    asks_model: bool = True  # noises that run a language model, seconds per text
     masked_lm: str | None = None  # weights for bert-diverge
     bar: float = BAR
 
@@ -143,15 +144,20 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
         for wrong in set(self.only) - set(every) - set(levels("summaries", "careful")):
             raise DataError(f"unknown noise {wrong!r}{suggest(wrong, every)}")
         chosen = [noise for noise in every if noise in self.only] if self.only else list(every)
+        chosen = [noise for noise in chosen if noise != "bert-diverge" or not self._leaves_models_out]
         if self.depth == "all":
             return {noise: every[noise] for noise in chosen}
-        chosen = [noise for noise in chosen if noise != "bert-diverge" or not self._leaves_models_out]
         return {noise: tuple(dict.fromkeys((every[noise][0], every[noise][-1]))) for noise in chosen}
 
     @property
     def _leaves_models_out(self) -> bool:
-        """Whether noises that run a language model, seconds per text, are left out."""
-        return self.depth == "ends" and self.masked_lm is None and "bert-diverge" not in self.only
+        """Whether noises that run a language model are left out."""
+        return not self.asks_model and self.masked_lm is None and "bert-diverge" not in self.only
+
+    def fetch(self) -> str | None:
+        asks = self.masked_lm is None and (not self.only or "bert-diverge" in self.only)
+        reason = fill.fetch() if asks and not self._leaves_models_out else None
+        return f"bert-diverge: {reason}" if reason else None
 
     def _item(self, record: Record, noise: str, noise_levels: Sequence[Level], corpus: Corpus) -> Item | None:
         """An item's texts by role; None where no level under any seed changed it."""
