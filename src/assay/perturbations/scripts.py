@@ -180,7 +180,8 @@ def tidy(text: str, cuts: list[Cut]) -> str:
         between = text[at:start]
         if lifted and between.strip():
             between, lifted = capitalised(between), False
-        out, at = out + between + (capitalised(new) if lifted and new else new), end
+        gap = " " if _would_join_words(out + between, new) else ""
+        out, at = out + between + gap + (capitalised(new) if lifted and new else new), end
         if new or start == len(text):
             continue
         at += len(text[end:]) - len(text[end:].lstrip(" ")) if not out or out[-1] in " \n(«„“" else 0
@@ -188,6 +189,11 @@ def tidy(text: str, cuts: list[Cut]) -> str:
             out = out[:-1]
         lifted = lifted or (text[start:end][:1].isupper() and _opens(text, start))
     return out
+
+
+def _would_join_words(before: str, after: str) -> bool:
+    """Whether two Latin words would touch, as two neighbours in a text without spaces do."""
+    return re.fullmatch(r"[A-Za-z]{2}", before[-1:] + after[:1]) is not None
 
 
 def _opens(text: str, start: int) -> bool:
