@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 from assay.core import Sample
-from assay.errors import AuditError, SpecError, suggest
+from assay.errors import AuditError, SpecError, UnreachableError, suggest
 from assay.files import toml_file
 from assay.foreign import described
 from assay.names.answers import Choice, Shape, column, is_number, number, settled
@@ -285,7 +285,7 @@ class Caller:
         try:
             first = _finite(self.call.values(form, pairs))
             again = _finite(self.call.values(form, [*reversed(pairs), pairs[0]]))
-        except (Choice, SpecError):
+        except (Choice, SpecError, UnreachableError):
             raise
         except AuditError as error:
             return Trial(form, problem=str(error))
@@ -315,8 +315,7 @@ class Caller:
         name = self.call.name
         valued = [trial for trial in trials if trial.values]
         if not valued:
-            reasons = dict.fromkeys(f"{trial.form}: {trial.problem}" for trial in trials)
-            return SpecError(f"{name} cannot be called; {'; '.join([*reasons][:4])}")
+            return SpecError(f"{name} cannot be called; {_reasons(trials)}")
         what = f"{name} gives {_listed(valued[0].values)} to an equal, a close and an unrelated pair of texts"
         if self.higher is None and any(trial.signs is False for trial in valued):
             return SpecError(f"{what}: is lower better? Say higher_is_better=False, or mend it")
@@ -327,6 +326,14 @@ class Caller:
             f"{what} ({valued[0].form}): with {way} as better that makes no sense; {advice}, or say "
             "check=False if it is meant so"
         )
+
+
+def _reasons(trials: Sequence[Trial]) -> str:
+    """Why each way of calling failed; once where the reason is the same."""
+    problems = {trial.problem for trial in trials}
+    if len(problems) == 1:
+        return problems.pop()
+    return "; ".join(f"{trial.form}: {trial.problem}" for trial in trials[:4])
 
 
 def _listed(values: Sequence[float]) -> str:

@@ -36,7 +36,7 @@ class Outside(Exception):
 def identity(thing: Any) -> str:
     """A digest of everything that a function's result depends on; raises `Outside`."""
     if not isinstance(thing, functools.partial) and not hasattr(thing, "__qualname__"):
-        raise Outside(f"the state of a {type(thing).__name__}")
+        raise Outside(getattr(type(thing), "outside", f"the state of a {type(thing).__name__}"))
     if inspect.iscoroutinefunction(thing):
         raise Outside("what it awaits")
     return digest(*sys.version.split()[:1], *_parts(thing, getattr(thing, "__name__", "it"), set()))

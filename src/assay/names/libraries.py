@@ -5,16 +5,17 @@ Nothing is imported but what the object's own library has imported already.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assay.errors import SpecError
 from assay.names.answers import number
 from assay.names.calls import Argument, Call, Form, by_signature
+from assay.names.environment import Remote
 from assay.vocabulary import Need
 
 _PAIR, _PAIRS = Form("pair", False), Form("pair", True)
@@ -39,7 +40,7 @@ def call_of(thing: Any, given: Given) -> Call:
     for recognised, adapter in _LIBRARIES:
         if recognised(thing):
             return adapter(thing, given)
-    for method in () if inspect.isroutine(thing) else ("score", "ascore", "measure", "evaluate"):
+    for method in () if _is_function(thing) else ("score", "ascore", "measure", "evaluate"):
         inner = getattr(thing, method, None)
         if callable(inner) and _takes_texts(inner):
             return by_signature(inner, given.needs, given.extra, given.one_reference)
@@ -66,22 +67,32 @@ def _named(roles: Iterable[Need]) -> tuple[Argument, ...]:
 
 
 def _module(thing: Any) -> str:
+    """The module that an object is from, here or in another environment."""
+    if isinstance(thing, Remote):
+        return thing.library
     return getattr(thing, "__module__", None) or type(thing).__module__
+
+
+def _is_function(thing: Any) -> bool:
+    return thing.is_function if isinstance(thing, Remote) else inspect.isroutine(thing)
 
 
 def _imported(thing: Any, module: str, name: str) -> Any:
     """A class of the object's own library."""
-    if module not in sys.modules:
-        __import__(module)
-    return getattr(sys.modules[module], name)
+    if isinstance(thing, Remote):
+        raise SpecError(
+            f"{thing.name} is given objects of its own library; wrap a function of that environment that "
+            "takes texts and makes them"
+        )
+    return getattr(importlib.import_module(module), name)
 
 
 # --- sacrebleu, nltk, lm-eval: functions with an order or a form of their own ---
 
 
 def _is_sacrebleu_corpus(thing: Any) -> bool:
-    name = getattr(thing, "__name__", "")
-    return inspect.isroutine(thing) and _module(thing).startswith("sacrebleu") and name.startswith("corpus_")
+    name = getattr(thing, "name" if isinstance(thing, Remote) else "__name__", "")
+    return _is_function(thing) and _module(thing).startswith("sacrebleu") and name.startswith("corpus_")
 
 
 def _sacrebleu(thing: Any, given: Given) -> Call:
@@ -96,7 +107,7 @@ def _sacrebleu_corpus(thing: Any, given: Given) -> Call:
 
 
 def _is_nltk(thing: Any) -> bool:
-    return inspect.isroutine(thing) and _module(thing).startswith("nltk.translate")
+    return _is_function(thing) and _module(thing).startswith("nltk.translate")
 
 
 def _nltk(thing: Any, given: Given) -> Call:
@@ -111,7 +122,7 @@ def _nltk(thing: Any, given: Given) -> Call:
 
 
 def _takes_items(thing: Any) -> bool:
-    return inspect.isroutine(thing) and _module(thing).startswith("lm_eval")
+    return _is_function(thing) and _module(thing).startswith("lm_eval")
 
 
 def _lm_eval(thing: Any, given: Given) -> Call:

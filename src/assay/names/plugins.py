@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from assay.core import Metric, SetMetric
 from assay.errors import SpecError, suggest
 from assay.foreign import described, unmoved
+from assay.names.environment import Remote
 from assay.names.wrap import wrap
 from assay.recipe import files_digest, source_digest
 
@@ -37,6 +38,7 @@ class Place(NamedTuple):
     where: str
     identifier: str
     words: tuple[tuple[str, str], ...] = ()
+    python: str = ""  # of the environment that it is in; empty for this one
 
     def load(self) -> tuple[Any, str | None]:
         """The object, and the digest of its file."""
@@ -45,6 +47,8 @@ class Place(NamedTuple):
 
 def load_metric(place: Place) -> Metric | SetMetric | type[Metric] | type[SetMetric]:
     """A metric, or the class of one, which then has fields to be filled in with the words."""
+    if place.python:
+        return _from_environment(place)
     member, code = place.load()
     if isinstance(member, Metric | SetMetric):
         if place.words:
@@ -61,22 +65,34 @@ def load_metric(place: Place) -> Metric | SetMetric | type[Metric] | type[SetMet
     return made  # type: ignore[no-any-return]
 
 
+def _from_environment(place: Place) -> Metric:
+    """An object of another environment, wrapped; a class there is constructed with the words of its own."""
+    own, options = _parted(place)
+    remote = Remote.load(place.python, place.where, place.identifier, own)
+    return wrap(remote, **options) if remote.is_made else wrap(remote, **own, **options)
+
+
 def _made(member: Any, place: Place, code: str | None) -> Any:
     """A class of metrics as it is; another class by its constructor, then wrapped like any object."""
-    given = {key: _value(text) for key, text in place.words}
     if inspect.isclass(member) and issubclass(member, Metric | SetMetric):
         return as_metric_class(member, code)
+    own, options = _parted(place)
     if inspect.isclass(member):
-        own = {key: value for key, value in given.items() if key not in _OPTIONS}
-        given = {key: value for key, value in given.items() if key in _OPTIONS}
         try:
             with unmoved():
-                member = member(**own)
+                member, own = member(**own), {}
         except _ERRORS as error:
             raise SpecError(f"{place.identifier} cannot be made: {described(error)}") from error
     if isinstance(member, str | bytes | int | float | None):
         raise _no_metric(member)
-    return wrap(member, **given)
+    return wrap(member, **own, **options)
+
+
+def _parted(place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The words that are the object's own, and those that are options of `wrap`."""
+    given = {key: _value(text) for key, text in place.words}
+    own = {key: value for key, value in given.items() if key not in _OPTIONS}
+    return own, {key: value for key, value in given.items() if key in _OPTIONS}
 
 
 def load_metric_class(path: Path, identifier: str) -> type[Metric] | type[SetMetric]:

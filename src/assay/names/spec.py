@@ -4,6 +4,7 @@ NAME[:key=value,...]     a registered metric; names match longest first, so chrf
 A+B, 0.3*A+B             a hybrid of them
 PATH.py:name             a class, a function or an object in a file of the user's
 package.module:name      the same in a module, both with :key=value,... after them
+env:PYTHON:place:name    either of them in another environment, by the path of its Python
 NAME=SPEC                any of these under a name of the user's
 """
 
@@ -29,6 +30,7 @@ Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measur
 _NAMED = re.compile(r"(?P<name>[^\s:=+*/\\,][^:=+*/\\,]*)=(?P<spec>[^=].*)", re.S)
 _WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
 _PLACE = re.compile(r"(?P<where>.+\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_][\w.]*)(?::(?P<keys>.*))?", re.S)
+_ELSEWHERE = re.compile(r"env:(?P<python>[^:]+):(?P<rest>.+)", re.S)
 _MOST = 10_000  # times that a perturbation may change one text
 
 
@@ -60,10 +62,10 @@ def parse(text: str) -> Measure:
     if match := _NAMED.fullmatch(spec):
         given = parse(match["spec"])
         return dataclasses.replace(given, label=match["name"].strip(), spec=given.spec or given.label)
+    if spec.startswith("env:"):
+        return _placed(_place_elsewhere(spec), spec)
     if (match := _PLACE.fullmatch(spec)) and match["where"] not in names("metrics"):
-        return _placed(
-            Place(match["where"], match["name"], tuple(keys(match["keys"] or "", spec).items())), spec
-        )
+        return _placed(_place(match, spec), spec)
     if spec.endswith("=") and ":" not in spec:
         raise SpecError(f"{spec!r} names no metric: write NAME=SPEC, such as {spec}bleu")
     if spec.rstrip(":").endswith(".py"):
@@ -76,6 +78,21 @@ def parse(text: str) -> Measure:
 
     measures = tuple(_parse_part(part) for _, part in parts)
     return Measure(spec, Hybrid(measures, tuple(1.0 if weight is None else weight for weight, _ in parts)))
+
+
+def _place(match: re.Match[str], spec: str) -> Place:
+    return Place(match["where"], match["name"], tuple(keys(match["keys"] or "", spec).items()))
+
+
+def _place_elsewhere(spec: str) -> Place:
+    """The place after `env:` and the path of a Python."""
+    match = _ELSEWHERE.fullmatch(spec)
+    inner = match and _PLACE.fullmatch(match["rest"])
+    if not match or not inner:
+        raise SpecError(
+            f"{spec!r} names no object: write env:VENV/bin/python:module:object, or env:...:FILE.py:object"
+        )
+    return _place(inner, spec)._replace(python=match["python"])
 
 
 def _placed(place: Place, spec: str) -> Measure:
