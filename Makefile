@@ -75,7 +75,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(STAMP): $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[neural]'
+	$(PIP) --editable '.[neural,figures]'
 	@touch $@
 
 $(DEV): $(VENV)/bin/python pyproject.toml constraints.txt

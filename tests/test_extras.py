@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import assay
-from assay.errors import MetricError, install
+from assay.errors import MetricError, SpecError, install
 from assay.names.registry import load, names
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,6 +52,23 @@ def test_a_metric_that_was_asked_for_is_refused_before_anything_is_scored(spec: 
 def test_the_relaxed_distance_needs_no_solver() -> None:
     scores = assay.score(["wmd-relaxed"], [assay.Sample("A text.", ("A text.",))])
     assert scores["wmd-relaxed"].to_list() == [0.0]
+
+
+def test_without_figures_the_report_has_its_tables_and_says_what_draws_charts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = assay.run("repetition", ["bleu"], limit=12, session=assay.Session.open(tmp_path / "run", None))
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "vl_convert" else real(name)
+    )
+    page = run.report(tmp_path / "report.html").read_text("utf-8")
+    assert "Charts are left out, the tables below have their numbers." in page
+    assert "pip install &#39;nlg-assay[figures]&#39;" in page
+    with pytest.raises(SpecError, match=re.escape(f"figures are drawn by vl-convert: {install('figures')}")):
+        run.plot("repetition").save(tmp_path / "repetition.svg")
+    monkeypatch.undo()
+    assert "Charts are left out" not in run.report(tmp_path / "report.html").read_text("utf-8")
 
 
 def test_every_extra_that_is_named_exists() -> None:

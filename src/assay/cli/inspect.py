@@ -52,7 +52,8 @@ def health() -> list[dict[str, str]]:
     from assay.names.registry import find
 
     def with_version(package: str) -> str:
-        return f"{package} {version_of({'faiss': 'faiss-cpu'}.get(package, package))}".strip()
+        distribution = {"faiss": "faiss-cpu", "vl_convert": "vl-convert-python"}.get(package, package)
+        return f"{package} {version_of(distribution)}".strip()
 
     checks = [("python", "ok", platform.python_version()), ("assay", "ok", __version__)]
     known = toml_file("help", "health")

@@ -5,6 +5,7 @@ A chart is one or more panels, each a small Vega-Lite specification and the rows
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import re
@@ -36,6 +37,11 @@ MOST_POINTS = 200  # of cases, at even distances
 _WHOLE_SLICE = 99  # parts: every slice has a panel of its own
 _OF_GROUPS = "/group/"  # in slices of groups; words and interactions stand in tables
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def can_draw() -> bool:
+    """Whether the package that draws is installed, which the extra `figures` brings."""
+    return importlib.util.find_spec("vl_convert") is not None
 
 
 @dataclass(frozen=True, slots=True)

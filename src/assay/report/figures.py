@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from assay.errors import SpecError, suggest, unwritable
+from assay.errors import SpecError, install, suggest, unwritable
 from assay.grouping import grouped
 from assay.reading.names import shown
 from assay.reading.results import StoredRun, write_text
 from assay.reading.text import asset, in_words
 from assay.reading.verdicts import AuditInfo, audits_of
-from assay.report.charts import Panel, Spec, panels
+from assay.report.charts import Panel, Spec, can_draw, panels
 from assay.report.plain import as_latex
 
 _WIDTH, _COLUMNS = 260, 2  # points of a panel, panels side by side: the width of a page
@@ -30,8 +32,7 @@ class Figure:
 
     def save(self, path: Path | str) -> Path:
         """Write it as SVG, PDF or PNG, by the ending of the path."""
-        import vl_convert
-
+        vl_convert = drawing()
         target = Path(path)
         if target.suffix not in _FORMATS:
             raise SpecError(f"{target}: a figure is written as {', '.join(_FORMATS)}")
@@ -44,9 +45,14 @@ class Figure:
         return target
 
     def _repr_svg_(self) -> str:
-        import vl_convert
+        return str(drawing().vegalite_to_svg(self.spec))
 
-        return str(vl_convert.vegalite_to_svg(self.spec))
+
+def drawing() -> Any:
+    """The package that draws; an error that says how to get it where it is not installed."""
+    if not can_draw():
+        raise SpecError(f"figures are drawn by vl-convert: {install('figures')}")
+    return importlib.import_module("vl_convert")
 
 
 def figures(run: StoredRun) -> dict[str, Figure]:

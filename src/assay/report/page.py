@@ -22,7 +22,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from assay.errors import WeightsError
+from assay.errors import WeightsError, install
 from assay.models.weights import build_folder, cache_folder
 from assay.reading.answers import answers
 from assay.reading.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
@@ -42,7 +42,7 @@ from assay.reading.verdicts import (
     rows_of,
     worst,
 )
-from assay.report.charts import VERDICT_COLOURS, Panel, panels
+from assay.report.charts import VERDICT_COLOURS, Panel, can_draw, panels
 from assay.report.tables import tables
 from assay.vocabulary import Verdict
 
@@ -96,7 +96,7 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     order = [line.metric for ranking in ranked[:1] for line in ranking.lines]
     metrics = {name: run.about["metrics"][name] for name in dict.fromkeys([*order, *run.metrics])}
     run = replace(run, about=dict(run.about) | {"metrics": metrics})  # that of the first ranking throughout
-    audits, charts = audits_of(run), panels(run)
+    audits, charts = audits_of(run), panels(run) if can_draw() else []
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(finite)
     script = "(() => {" + "\n".join(asset(f"{name}.js") for name in _SCRIPTS) + "})();"
@@ -109,6 +109,7 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
         history=history([*earlier, run]) if earlier else {},
         failures=sum(row["verdict"] == "fail" for row in rows),
         sections=[_section(run, audit, finite) for audit in audits.values()],
+        undrawn="" if can_draw() else install("figures"),
         style=Markup(asset("style.css")), script=Markup(script), policy=policy(plot, script),  # our own files
         data=Markup(inert(_core(run, ranked))),
         packed={
