@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from assay.statistics.association import Association, partition_test, target_associations
+from assay.statistics.association import AssociationEffect, partition_test, target_associations
 from assay.statistics.permutation import partitions
 
 # Targets and attributes a side of the 46 published tests: words, unbleached sentences, sentences.
@@ -55,7 +55,7 @@ def main() -> dict[str, float]:
     }
 
 
-def _association(scores: np.ndarray) -> Association:
+def _association(scores: np.ndarray) -> AssociationEffect:
     r, n_x = target_associations(scores, scores.shape[1] // 2), len(scores) // 2
     return partition_test(r[:n_x], r[n_x:], scale=float(np.abs(scores).max()), seed=0)
 

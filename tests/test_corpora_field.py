@@ -15,7 +15,7 @@ import pytest
 import sacrebleu
 
 from assay.core import Record
-from assay.datasets.records import embedded_records, read_records
+from assay.datasets.records import embedded_records, read_record_table
 from assay.vocabulary import Task
 
 TOLERANCE = 0.25
@@ -52,7 +52,7 @@ FAULTS = {
 @cache
 def field(task: Task) -> tuple[Record, ...]:
     if task == "open-ended":  # both sets: `embedded_records` gives the gold set alone
-        everything = read_records(Path(str(files("assay.data") / "corpora" / "open_ended.jsonl")))
+        everything = read_record_table(Path(str(files("assay.data") / "corpora" / "open_ended.jsonl")))
     else:
         everything = embedded_records(task)
     return tuple(record for record in everything if record.meta.get("half") == "field")

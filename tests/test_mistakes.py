@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from assay.api.user_data import listed
+from assay.api.user_data import metric_list
 from assay.cli import app
 from assay.core import Measure
 from assay.errors import AuditError, SpecError
@@ -117,7 +117,7 @@ def test_a_metric_is_named() -> None:
     assert (named.label, named.spec) == ("my judge", "chrf:beta=3")
     assert named.metric == measure("chrf:beta=3").metric
     assert measure("both = 0.3 * chrf + bleu").label == "both"
-    hybrid, plain = listed({"both": "bleu+chrf", "mine": measure("chrf").metric})
+    hybrid, plain = metric_list({"both": "bleu+chrf", "mine": measure("chrf").metric})
     assert isinstance(hybrid, Measure)
     assert isinstance(plain, Measure)
     assert (hybrid.label, plain.label) == ("both", "mine")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.api.scores import score_chunks
-from assay.cli.audit import score
+from assay.cli.audit import score_command
 from assay.core import Case, Image, Metric, Sample, Scores
 from assay.engine.scoring import score_cases, score_samples
 from assay.engine.session import Session
@@ -135,7 +135,7 @@ def test_score_refuses_what_no_row_can_give(
     metric: str, more: dict[str, object], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises((DataError, MetricError), match=message):
-        score(data=[written(tmp_path, ROW | more)], metric=[metric], cache="none", quiet=True)
+        score_command(data=[written(tmp_path, ROW | more)], metric=[metric], cache="none", quiet=True)
 
 
 @pytest.mark.parametrize("order", [0, -1])
@@ -147,7 +147,7 @@ def test_an_ngram_has_a_word(order: int) -> None:
 def test_score_prints_notes_on_stderr_and_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [ROW | {"references": ["a cat"]}, ROW | {"id": "2", "references": []}]
     note = "chrf: no score for 1 of 2 samples: no reference"
-    score(data=[written(tmp_path, *rows)], metric=["chrf"], cache="none", json=True)
+    score_command(data=[written(tmp_path, *rows)], metric=["chrf"], cache="none", json=True)
     printed = capsys.readouterr()
     assert json.loads(printed.out)["notes"] == [note]
     assert f"note: {note}" in printed.err
@@ -157,5 +157,5 @@ def test_a_metric_that_reads_no_image_does_not_miss_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, ROW | {"references": ["a cat"], "image": "none.png"})
-    score(data=[path], metric=["chrf"], cache="none")
+    score_command(data=[path], metric=["chrf"], cache="none")
     assert capsys.readouterr().out == "id,chrf\n1,100.0\n"

@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from assay.api.pipeline import make_audit
-from assay.cli.reproduce import reproduce as command
+from assay.cli.reproduce import reproduce_command as command
 from assay.core import Sample
 from assay.engine.session import Session
 from assay.errors import DataError, SpecError

@@ -142,7 +142,7 @@ def test_a_cache_that_is_no_database_is_moved_aside(tmp_path: Path) -> None:
 
 
 def test_score_reports_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from assay.cli.audit import score
+    from assay.cli.audit import score_command
 
     (tmp_path / "broken.py").write_text(
         "def fussy(hypotheses, references):\n"
@@ -153,7 +153,7 @@ def test_score_reports_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFi
     rows = [f'{{"hypothesis": "{text}", "references": ["a"]}}' for text in ("good", "bad one", "bad two")]
     (tmp_path / "texts.jsonl").write_text("\n".join(rows))
     spec = f"{tmp_path / 'broken.py'}:fussy"
-    score(data=[tmp_path / "texts.jsonl"], metric=[spec], cache="none", on_error="skip")
+    score_command(data=[tmp_path / "texts.jsonl"], metric=[spec], cache="none", on_error="skip")
     printed = capsys.readouterr()
     assert [line.rpartition(",")[2] for line in printed.out.splitlines()[1:]] == ["0.0", "", ""]
     assert "note: " in printed.err

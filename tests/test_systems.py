@@ -18,7 +18,7 @@ from sacrebleu.significance import PairedTest
 import assay
 from assay.engine.session import Session
 from assay.errors import DataError, MetricError
-from assay.statistics.paired import compared
+from assay.statistics.paired import compare_by_tests
 
 WORDS = [
     "the",
@@ -125,7 +125,7 @@ def test_how_often_equal_systems_are_told_apart(test: Any, least: int, most: int
     found = 0
     for _ in range(200):
         systems = [np.stack([generator.normal(size=60), np.ones(60)], axis=1) for _ in range(2)]
-        pairs = compared(systems, lambda sums: sums[:, 0] / sums[:, 1], draws=400, test=test)[2]
+        pairs = compare_by_tests(systems, lambda sums: sums[:, 0] / sums[:, 1], draws=400, test=test)[2]
         found += pairs[0].p_value < 0.05
     assert least <= found <= most
 

@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-Element = TypeVar("Element")
-Key = TypeVar("Key")
+_Element = TypeVar("_Element")
+_Key = TypeVar("_Key")
 
 
-def grouped(elements: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
+def grouped(elements: Iterable[_Element], key: Callable[[_Element], _Key]) -> dict[_Key, list[_Element]]:
     """Elements by a key, both in order of appearance.
 
     >>> grouped("ab Ac b".split(), lambda word: word[0].lower())
     {'a': ['ab', 'Ac'], 'b': ['b']}
     """
-    groups: dict[Key, list[Element]] = {}
+    groups: dict[_Key, list[_Element]] = {}
     for element in elements:
         groups.setdefault(key(element), []).append(element)
     return groups
 
 
-def rows_by_label(labels: Sequence[Key]) -> dict[Key, list[int]]:
+def rows_by_label(labels: Sequence[_Key]) -> dict[_Key, list[int]]:
     """The rows of each label.
 
     >>> rows_by_label(["a", "b", "a"])
@@ -31,7 +31,7 @@ def rows_by_label(labels: Sequence[Key]) -> dict[Key, list[int]]:
     return grouped(range(len(labels)), lambda row: labels[row])
 
 
-def repeated(values: Iterable[Key]) -> list[Key]:
+def repeated(values: Iterable[_Key]) -> list[_Key]:
     """Each value that is there more than once, in the order of their first places.
 
     >>> repeated("abracad")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from assay.audits.association import Association, Layout, measure_test
+from assay.audits.association import Association, GridLayout, measure_test
 from assay.core import Estimate, Finding, Grid, Judgement, Metric, Sample
 from assay.engine.plan import score_all
 from assay.engine.session import Session
@@ -261,7 +261,7 @@ def test_innocuous_tests_have_no_verdict() -> None:
 def test_the_p_value_equals_a_loop_over_partitions() -> None:
     rng = np.random.default_rng(3)
     forward, backward = rng.normal(size=(10, 6)), rng.normal(size=(6, 10))
-    layout = Layout(tuple("abcdefghij"), tuple("uvwxyz"), tuple("abcdefghij"), 5, 3)
+    layout = GridLayout(tuple("abcdefghij"), tuple("uvwxyz"), tuple("abcdefghij"), 5, 3)
     got = measure_test(forward, backward, layout, by_word=True, seed=0)
     scores = (forward + backward.T) / 2
     r = scores[:, :3].mean(axis=1) - scores[:, 3:].mean(axis=1)

@@ -12,7 +12,7 @@ from assay.datasets.columns import ALIASES, DataFile, as_data, parse_map
 from assay.datasets.left_out import LeftOut
 from assay.datasets.pairs import read_pair_files
 from assay.datasets.ratings import read_samples
-from assay.datasets.records import guess_task, read_records
+from assay.datasets.records import guess_task, read_record_table
 from assay.datasets.rows import read_rows
 from assay.errors import DataError, SpecError
 
@@ -162,14 +162,14 @@ def test_the_clean_text_is_one_hypothesis_for_each_input(tmp_path: Path) -> None
         for system in "xy"
         for n, refs in enumerate([["one", "two"], ["three"]])
     ]
-    records = read_records(file(tmp_path / "t.json", json.dumps(rows)))
+    records = read_record_table(file(tmp_path / "t.json", json.dumps(rows)))
     assert [record.gold[1:] for record in records] == [" 0", " 1"]
     assert [record.references for record in records] == [("one", "two"), ("three",)]
     assert {record.source for record in records} == {"quelle"}
-    (alone,) = read_records(file(tmp_path / "u.json", '[{"output": "a"}]'))
+    (alone,) = read_record_table(file(tmp_path / "u.json", '[{"output": "a"}]'))
     assert (alone.gold, alone.references) == ("a", ())
     with pytest.raises(DataError, match=r"column 'gold' \(or hypothesis, or references\) is missing"):
-        read_records(file(tmp_path / "v.json", '[{"colour": "a"}]'))
+        read_record_table(file(tmp_path / "v.json", '[{"colour": "a"}]'))
 
 
 def test_hypotheses_rated_in_the_better_half_are_the_clean_texts(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_hypotheses_rated_in_the_better_half_are_the_clean_texts(tmp_path: Path)
         for system, rating in (("good", n), ("bad", -n))
     ]
     left_out = LeftOut(path := file(tmp_path / "t.json", json.dumps(rows)))
-    records = read_records(path, left_out=left_out)
+    records = read_record_table(path, left_out=left_out)
     assert [record.gold for record in records] == [f"good {n}" for n in range(70)]
     assert left_out.sentences() == [
         "t.json: the clean texts are 70 hypotheses, those rated in the better half of 140"
@@ -192,7 +192,7 @@ def test_few_ratings_choose_the_output_of_an_input_and_leave_none_out(tmp_path: 
         for n in range(40)
         for system, rating in (("good", 5), ("bad", 2))
     ]
-    records = read_records(file(tmp_path / "t.json", json.dumps(rows)))
+    records = read_record_table(file(tmp_path / "t.json", json.dumps(rows)))
     assert [record.gold for record in records[:10]] == [f"good {n}" for n in range(10)]
     assert len(records) == 40
     assert {record.gold.split()[0] for record in records[10:]} == {"good", "bad"}
@@ -201,12 +201,12 @@ def test_few_ratings_choose_the_output_of_an_input_and_leave_none_out(tmp_path: 
 def test_references_are_never_tested_by_themselves(tmp_path: Path) -> None:
     rows = [{"ref": ["one", "two"]}, {"ref": ["three"]}, {"ref": ["four", "four"]}]
     left_out = LeftOut(path := file(tmp_path / "t.json", json.dumps(rows)))
-    records = read_records(path, left_out=left_out)
+    records = read_record_table(path, left_out=left_out)
     assert [(record.gold, record.references) for record in records] == [("one", ("two",))]
     (remark,) = left_out.sentences()
     assert remark.startswith("t.json: 2 of 3 texts left out: the only reference would be the text itself")
     with pytest.raises(DataError, match="a second reference, hypotheses, or --map gold=COLUMN"):
-        read_records(file(tmp_path / "u.json", json.dumps(rows[1:])))
+        read_record_table(file(tmp_path / "u.json", json.dumps(rows[1:])))
 
 
 @pytest.mark.parametrize(

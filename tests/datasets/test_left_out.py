@@ -9,7 +9,7 @@ import pytest
 
 from assay.datasets.left_out import LeftOut
 from assay.datasets.ratings import read_samples
-from assay.datasets.records import read_records
+from assay.datasets.records import read_record_table
 from assay.errors import DataError
 
 COLUMNS = "Nr,Artikel,Generated Summary,Reference Summary,score (1-5)"
@@ -51,7 +51,7 @@ def test_an_empty_cell_costs_its_row_alone(tmp_path: Path) -> None:
     rows = lines(300)
     rows[75] = '74,"Article number 74, long.",Summary 74.,,3'
     left_out = LeftOut(path := written(tmp_path / "t.csv", rows))
-    records = read_records(path, left_out=left_out)
+    records = read_record_table(path, left_out=left_out)
     assert left_out.used == 299
     assert all(record.references for record in records)
     assert left_out.sentences()[0] == (

@@ -15,10 +15,10 @@ ROOT = Path(__file__).parents[2]
 # Read where pairs are read, because they are two files or two lines per pair.
 ELSEWHERE = {"winobias", "metric-fairness"}
 READERS = {
-    "ratings": ratings.READERS,
-    "preferences": ratings.READERS,
-    "pairs": pairs.READERS,
-    "records": corpora.READERS,
+    "ratings": ratings.RATING_READERS,
+    "preferences": ratings.RATING_READERS,
+    "pairs": pairs.PAIR_READERS,
+    "records": corpora.RECORD_READERS,
 }
 
 

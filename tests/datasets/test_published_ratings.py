@@ -13,7 +13,7 @@ import pytest
 
 from assay.audits.human.audit import Human
 from assay.datasets.published.opened import read_pickle
-from assay.datasets.published.ratings import Choice, read_ratings
+from assay.datasets.published.ratings import RatingsChoice, read_ratings
 from assay.errors import DataError
 
 
@@ -43,9 +43,9 @@ def test_direct_assessment_table(tmp_path: Path) -> None:
     assert (one.sample.hypothesis, one.sample.references, one.sample.source) == ("ein", ("eins",), "one")
     assert one.human == {"score": (-0.5,), "raw": (60.0,)}
     assert one.meta == {"language_pair": "en-de", "domain": "news", "year": "2021"}
-    assert read_ratings(path, choice=Choice(language_pairs=("de-en",))) == [two]
+    assert read_ratings(path, choice=RatingsChoice(language_pairs=("de-en",))) == [two]
     with pytest.raises(DataError, match="no language pair 'fr-en'; there are de-en, en-de"):
-        read_ratings(path, choice=Choice(language_pairs=("fr-en",)))
+        read_ratings(path, choice=RatingsChoice(language_pairs=("fr-en",)))
 
 
 MQM = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
@@ -77,7 +77,7 @@ def test_mqm_weights_per_rater(tmp_path: Path) -> None:
     # A quotation mark is a character of the text, not a quoted cell; the marks of the error are not the text.
     assert (system.sample.source, system.sample.hypothesis) == ('He said "hi.', 'Er sagte "A.')
     assert (system.sample.references, human.sample.references) == (('Er sagte "Human-A.0.',), ())
-    assert read_ratings(path, choice=Choice(human_systems=False)) == [system]
+    assert read_ratings(path, choice=RatingsChoice(human_systems=False)) == [system]
 
 
 def test_mqm_of_later_years_names_its_segments_otherwise(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_wmt_folder_gives_every_language_pair(tmp_path: Path) -> None:
     assert [item.meta["language_pair"] for item in rated] == ["en-de"] * 4 + ["zh-en"] * 4
     assert rated[0].sample.references == ("A1 en-de",)
     assert len({item.id for item in rated}) == 8
-    chosen = Choice(("zh-en",), ("social",), human_systems=False, reference="refB")
+    chosen = RatingsChoice(("zh-en",), ("social",), human_systems=False, reference="refB")
     (item,) = read_ratings(tmp_path, choice=chosen)
     assert (item.id, item.sample.references, item.human) == ("zh-en/1/sys1", ("B2",), {"mqm": (-2.0,)})
 
@@ -159,14 +159,14 @@ def test_the_audit_takes_the_same_choice(tmp_path: Path) -> None:
 def test_a_wmt_reference_is_never_a_systems_own(tmp_path: Path) -> None:
     wmt(tmp_path, "en-de")
     human = {
-        reference: next(item for item in read_ratings(tmp_path, choice=Choice(reference=reference)) if item.system == "refA")
+        reference: next(item for item in read_ratings(tmp_path, choice=RatingsChoice(reference=reference)) if item.system == "refA")
         for reference in (None, "refA", "refB", "all")
     }  # fmt: skip
     assert {item.sample.references for item in human.values()} == {("B1",)}
-    both = read_ratings(tmp_path, choice=Choice(reference="all"))[0]
+    both = read_ratings(tmp_path, choice=RatingsChoice(reference="all"))[0]
     assert both.sample.references == ("A1 en-de", "B1")
     with pytest.raises(DataError, match=r"no reference 'refC'.*there are refA, refB"):
-        read_ratings(tmp_path, choice=Choice(reference="refC"))
+        read_ratings(tmp_path, choice=RatingsChoice(reference="refC"))
 
 
 # --- summaries ---

@@ -20,7 +20,7 @@ from assay.datasets.pairs import read_pair_files
 from assay.datasets.published.corpora import read_records as read_corpus
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import read_samples
-from assay.datasets.records import read_records, read_text_sets
+from assay.datasets.records import read_record_table, read_text_sets
 from assay.datasets.swaps import read_swaps
 
 Files = Mapping[str, bytes]
@@ -127,7 +127,7 @@ TARGETS: dict[str, Target] = {
     ),
     "records": (
         {"a.jsonl": _lines(RECORD, RECORD | {"doc": 1}), "a_sources.jsonl": _lines({"doc": 1, "source": "x"})},
-        lambda f: read_records(f / "a.jsonl"),
+        lambda f: read_record_table(f / "a.jsonl"),
     ),
     "texts": ({"a.txt": b"one\ntwo\n", "b.txt": b"three\nfour\n"}, lambda f: read_text_sets(f / "a.txt", f / "b.txt")),
     "samples": ({"a.jsonl": _lines(SAMPLE, SAMPLE | {"id": "s2"})}, lambda f: read_samples(f / "a.jsonl")),

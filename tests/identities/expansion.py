@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from itertools import product
 
-from assay.datasets.templates import load_lexicon, load_occupations, render
+from assay.datasets.templates import fill_slots, load_lexicon, load_occupations
 from assay.files import toml_file
 
 _POSSESSIVE = ("his", "hers")
@@ -32,7 +32,7 @@ def _occupation_record(frame, pair, n):
     pronouns = [load_lexicon("gender").groups[group].pronouns.slots() for group in groups]
     case = next(slot for slot in re.findall(r"\{([^{}]*)\}", frame["text"]) if slot in pronouns[0])
     phrase = f"the {referent.name}" + ("'s" if case in _POSSESSIVE else "")
-    one, other, reference = (render(frame["text"], slots | by) for by in (*pronouns, {case: phrase}))
+    one, other, reference = (fill_slots(frame["text"], slots | by) for by in (*pronouns, {case: phrase}))
     return {
         "id": f"{frame['id']}-{n}", "attribute": "gender", "stereotype": one, "anti_stereotype": other,
         "reference": reference, "group": groups[0], "anti_group": groups[1], "identity": pronouns[0][case],

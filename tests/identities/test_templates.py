@@ -6,7 +6,7 @@ from identity_data import read
 
 from assay.datasets.lexicon import indefinite_article
 from assay.datasets.pairs import construction_of
-from assay.datasets.templates import render
+from assay.datasets.templates import fill_slots
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,19 @@ def test_the_article_follows_the_sound(word, article):
 
 
 def test_render_closes_gaps_and_agrees():
-    assert render("{a} {adj} clerk left.", {"adj": ""}) == "A clerk left."
-    assert render("{a} {adj} clerk left.", {"adj": "old"}) == "An old clerk left."
-    assert render("She saw the {noun} {adj}, twice.", {"noun": "man", "adj": ""}) == "She saw the man, twice."
-    assert render("{he} {is|are} late.", {"he": "they"}, plural=True) == "They are late."
-    assert render("{he} {is|are} late.", {"he": "she"}) == "She is late."
+    assert fill_slots("{a} {adj} clerk left.", {"adj": ""}) == "A clerk left."
+    assert fill_slots("{a} {adj} clerk left.", {"adj": "old"}) == "An old clerk left."
+    assert (
+        fill_slots("She saw the {noun} {adj}, twice.", {"noun": "man", "adj": ""})
+        == "She saw the man, twice."
+    )
+    assert fill_slots("{he} {is|are} late.", {"he": "they"}, plural=True) == "They are late."
+    assert fill_slots("{he} {is|are} late.", {"he": "she"}) == "She is late."
 
 
 def test_an_unknown_slot_is_named():
     with pytest.raises(ValueError, match=r"unknown slot \{colour\}"):
-        render("A {colour} coat.", {"adj": "blue"})
+        fill_slots("A {colour} coat.", {"adj": "blue"})
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from assay.metrics.judge import metric as judge
 from assay.metrics.judge.answers import Reply, drawn, parsed_answers, parsed_errors, share
 from assay.metrics.judge.metric import Judge, defused
 from assay.metrics.judge.prompt import (
-    Form,
-    Question,
+    AnswerForm,
+    JudgeQuestion,
     blinded,
     fill,
 )
@@ -30,10 +30,10 @@ TENS = tuple(str(n) for n in range(0, 101, 10))
 SAMPLE = Sample("It is Paris.", ("Paris.", "The city of Paris."), "What is the capital?", rival="It is Rome.")
 
 
-def _form(**changed: object) -> Form:
+def _form(**changed: object) -> AnswerForm:
     fields = {"mode": "pointwise", "scale": "1-5", "criterion": "overall", "anchored": False,
               "references": "all", "shots": 0, "template": "v1"}  # fmt: skip
-    return Form(**{**fields, **changed})  # type: ignore[arg-type]
+    return AnswerForm(**{**fields, **changed})  # type: ignore[arg-type]
 
 
 class Fixed:
@@ -42,7 +42,7 @@ class Fixed:
     def __init__(self, *replies: Reply) -> None:
         self.replies, self.asked = list(replies), []
 
-    def ask(self, questions: list[Question], reading: str) -> list[Reply]:
+    def ask(self, questions: list[JudgeQuestion], reading: str) -> list[Reply]:
         self.asked += questions
         return [self.replies[n % len(self.replies)] for n, _ in enumerate(questions)]
 
@@ -333,7 +333,7 @@ def test_grades_of_several_tokens_are_told_apart() -> None:
     """1, 10 and 100 share beginnings: the end of the turn closes each, so that their odds add to at most 1."""
     backend = Judge(scale="0-100")
     form = _form(scale="0-100")
-    reply = backend.ask([Question(form.messages(SAMPLE), form.grades)], "auto")[0]
+    reply = backend.ask([JudgeQuestion(form.messages(SAMPLE), form.grades)], "auto")[0]
     assert list(reply.probabilities) == list(TENS)
     assert 0 < sum(reply.probabilities.values()) <= 1
     assert len(set(reply.probabilities.values())) == len(TENS)

@@ -23,7 +23,7 @@ from assay.errors import BudgetError, MetricError, SpecError
 from assay.metrics.judge import server
 from assay.metrics.judge.answers import parsed, share
 from assay.metrics.judge.metric import Judge
-from assay.metrics.judge.prompt import Question
+from assay.metrics.judge.prompt import JudgeQuestion
 from assay.models.budget import Budget, spending
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -124,7 +124,7 @@ def test_probabilities_over_the_wire_equal_those_here(
     """A server lists its twenty likeliest tokens; the grades among them have the probabilities they have here."""
     monkeypatch.setenv("ASSAY_JUDGE_CONCURRENCY", "1")  # answers in the samples' order
     form = Judge(mode=mode)._form
-    asked = [Question(form.messages(sample), form.grades) for sample in SAMPLES]
+    asked = [JudgeQuestion(form.messages(sample), form.grades) for sample in SAMPLES]
     local = Judge(mode=mode).ask(asked, "auto")
     with proxied(odds, ["drop", "busy", "malformed"]) as (proxy, endpoint):
         there = Judge(endpoint=endpoint, mode=mode).score(SAMPLES)

@@ -49,18 +49,20 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_score_shows_unread_answers_and_the_bill(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = inspect.signature(score_command.score).parameters.values()
+    given = inspect.signature(score_command.score_command).parameters.values()
     options = {p.name: p.default for p in given} | {"data": [data], "cache": "none"}
     del options["metric"]
     with proxied(NOWHERE, ["rambling", "four", "four"]) as (_, endpoint):
         spec = f"judge:endpoint={endpoint},model=m"
-        score_command.score(**options, metric=[spec])
+        score_command.score_command(**options, metric=[spec])
     said = capsys.readouterr()
     assert [line.rpartition(",")[2] for line in said.out.splitlines()[1:]] == ["", "0.75", "0.75"]
     assert f"note: {spec}: no score for 1 of 3 samples: no grade in the answer" in said.err
     assert "judges: 3 questions" in said.err
     with proxied(NOWHERE, ["rambling"] * 3) as (_, endpoint):
-        score_command.score(**options | {"quiet": True}, metric=[f"judge:endpoint={endpoint},model=m"])
+        score_command.score_command(
+            **options | {"quiet": True}, metric=[f"judge:endpoint={endpoint},model=m"]
+        )
     assert capsys.readouterr().err == ""
 
 

@@ -54,10 +54,10 @@ def expected(sample, wordnet):
 
 @pytest.fixture
 def tiny_wordnet(monkeypatch):
-    module.synonyms.cache_clear()
+    module.wordnet_synonyms.cache_clear()
     monkeypatch.setattr(module, "wordnet", TinyWordNet)
     yield
-    module.synonyms.cache_clear()
+    module.wordnet_synonyms.cache_clear()
 
 
 def test_exact_and_stem_stages(small_samples, corpus_samples):

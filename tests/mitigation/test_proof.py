@@ -16,17 +16,17 @@ from typer.testing import CliRunner
 
 from assay.api.runs import load_run
 from assay.core import Image, Measure, Metric, Sample
-from assay.datasets.pairs import Pair, read_pair_files
+from assay.datasets.pairs import StereotypePair, read_pair_files
 from assay.engine.session import Session
 from assay.errors import DataError
 from assay.mitigation.data import counterfactuals
-from assay.mitigation.methods import Method, SwapAverage, compare, document, mean_value
+from assay.mitigation.methods import Method, SwapAverage, compare_methods, comparison_page, mean_value
 from assay.mitigation.proof import (
     CAPTIONS,
     CHANGE_GENDER,
     SEES_GENDER,
-    Figure,
     Proof,
+    ProofFigure,
     check_ratings,
     gendered_captions,
     prove,
@@ -62,12 +62,12 @@ class Blind(Metric):
         return [float(len(s.hypothesis.split())) for s in samples]
 
 
-def pairs(count: int = 30) -> list[Pair]:
+def pairs(count: int = 30) -> list[StereotypePair]:
     rows = []
     for n in range(count):
         words = f"met {n} sailors and " + "then " * (n % 4) + "left"
         reference = (f"the captain {words}",)
-        rows.append(Pair(f"p{n}", "gender", f"he {words}", f"she {words}", reference, reference))
+        rows.append(StereotypePair(f"p{n}", "gender", f"he {words}", f"she {words}", reference, reference))
     return rows
 
 
@@ -87,7 +87,7 @@ def ratings(path: Path, criterion: str, seed: int) -> Path:
     return path
 
 
-def only(proof: Proof, metric: str, statistic: str, slice_: str) -> Figure:
+def only(proof: Proof, metric: str, statistic: str, slice_: str) -> ProofFigure:
     (figure,) = [f for f in proof.of(metric, statistic) if f.slice == slice_]
     return figure
 
@@ -203,13 +203,13 @@ def test_the_least_biased_method_that_still_sees_is_recommended(tmp_path: Path) 
         Method("swap average", Measure("swap", SwapAverage(base))),
         Method("other", Measure("blind", Blind())),
     ]
-    comparison = compare(
+    comparison = compare_methods(
         methods, {"gender": pairs()}, ["gender"], (), tmp_path / "run", Session.open(cache=None)
     )
     assert comparison.recommended == "swap"
     biases = [mean_value(comparison.proof, name, "bias", ["gender"]) for name in ("swap", "less", "sexist")]
     assert biases == sorted(biases)
-    content = json.loads(document(comparison))
+    content = json.loads(comparison_page(comparison))
     assert content["labels"] == {"less": "fairer", "swap": "fairer", "blind": "blinded"}
     shown = {row["statistic"] for row in content["figures"]}
     assert shown == {"bias", "lost_words", "mean_right_order", "accuracy"}

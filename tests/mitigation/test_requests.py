@@ -12,7 +12,7 @@ from assay.errors import AuditError, CacheError, DataError, SpecError, WeightsEr
 from assay.mitigation import train as module
 from assay.mitigation.data import read_material
 from assay.mitigation.methods import methods
-from assay.mitigation.train import FEWEST, Job, check_enough, debias
+from assay.mitigation.train import FEWEST_REQUESTS, Job, check_enough, debias
 from assay.models.adapters import read_card
 from assay.reading.results import check_writable
 
@@ -82,9 +82,9 @@ def test_what_was_given_is_counted(asked: Job, tmp_path: Path) -> None:
 
 def test_the_fewest_pairs_are_enough() -> None:
     job = Job("bertscore-f", ("gender",), Path("out"))
-    check_enough(job, [], FEWEST, {"a": []})
+    check_enough(job, [], FEWEST_REQUESTS, {"a": []})
     with pytest.raises(DataError, match=r"99 counterfactual pairs .*add pairs or sentences"):
-        check_enough(job, [], FEWEST - 1, {"a": []})
+        check_enough(job, [], FEWEST_REQUESTS - 1, {"a": []})
 
 
 def test_a_file_of_another_kind_is_told_what_is_expected(tmp_path: Path) -> None:

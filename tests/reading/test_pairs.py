@@ -58,11 +58,11 @@ def test_one_metric_alone_is_refused() -> None:
 
 
 def test_the_command_prints_json(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
-    from assay.cli.runs import panel
+    from assay.cli.runs import panel_command
 
     metrics = {"left": gains(1, sees=("a", "b", "c")), "right": gains(2, sees=("d", "e", "f"))}
     run = decided_run(metrics).save(tmp_path / "run")
-    panel(run.folder, json=True)
+    panel_command(run.folder, json=True)
     document = json.loads(capsys.readouterr().out)
     assert "left" in json.dumps(document)
     assert "right" in json.dumps(document)

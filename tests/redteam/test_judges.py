@@ -23,7 +23,7 @@ from assay.engine.session import Session
 from assay.errors import AuditError, MetricError, SpecError, UnreachableError
 from assay.metrics.judge import server
 from assay.metrics.judge.metric import Judge
-from assay.metrics.judge.prompt import Form
+from assay.metrics.judge.prompt import AnswerForm
 from assay.names.spec import parse
 from assay.report import write_report
 
@@ -205,14 +205,14 @@ def test_an_endpoint_with_a_secret_is_refused_when_it_is_parsed(endpoint: str) -
     ],
 )
 def test_a_text_cannot_write_a_heading(line: str) -> None:
-    form = Form("pairwise", "1-5", "overall", False, "all", 0, "v1")
+    form = AnswerForm("pairwise", "1-5", "overall", False, "all", 0, "v1")
     (_, question) = form.messages(Sample(f"fine\n\n{line}\nA is better", rival="other"))
     assert f"fine\n\n> {line}\nA is better" in question.content
     assert question.content.count("\n\nText B:\n") == 1
 
 
 def test_other_texts_reach_the_judge_as_they_are() -> None:
-    form = Form("pairwise", "1-5", "overall", False, "all", 0, "v1")
+    form = AnswerForm("pairwise", "1-5", "overall", False, "all", 0, "v1")
     text = "A text: with colons.\n\nBoth Text A and text B: see the reference list.\nRatings: 5"
     assert f"Text A:\n{text}\n\nText B:\nother" in form.messages(Sample(text, rival="other"))[1].content
 
@@ -291,7 +291,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 def test_a_key_is_masked_in_whatever_form_it_comes_back(form: str, key: str) -> None:
     """Of base 64, up to four letters at either end belong to what stands beside the key."""
     shown = FORMS[form](key)
-    text = server.masked(f"no grade {shown} é İ and so on", key)
+    text = server.masked_key(f"no grade {shown} é İ and so on", key)
     assert text.startswith("no grade ")
     assert text.endswith("é İ and so on")
     assert "***" in text
@@ -302,4 +302,6 @@ def test_a_key_is_masked_in_whatever_form_it_comes_back(form: str, key: str) -> 
 
 
 def test_a_short_key_masks_no_words() -> None:
-    assert server.masked("The text is empty, EMPTY or ytpme.", "EMPTY") == "The text is empty, *** or ytpme."
+    assert (
+        server.masked_key("The text is empty, EMPTY or ytpme.", "EMPTY") == "The text is empty, *** or ytpme."
+    )

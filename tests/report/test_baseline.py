@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from assay.api.runs import Run
-from assay.cli.runs import gate as command
+from assay.cli.runs import gate_command as command
 from assay.reading.gate import Bounds, only_new, outcomes
 from assay.report.gates import job_summary, junit
 

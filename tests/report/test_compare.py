@@ -13,7 +13,7 @@ import typer
 
 import assay
 from assay.api.runs import Run
-from assay.cli.runs import compare as compare_command
+from assay.cli.runs import compare_command as compare_command
 from assay.core import Case, Finding, Sample, Scored
 from assay.errors import SpecError
 from assay.reading.compare import Comparison, compare

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from assay.api.runs import Run
-from assay.cli.runs import gate as command
+from assay.cli.runs import gate_command as command
 from assay.core import Metric, Sample
 from assay.datasets.files import read_text
 from assay.errors import CacheError, DataError, SpecError

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats as ss
 
 from assay.statistics.permutation import (
-    DRAWS,
+    PERMUTATIONS,
     draw_choices,
     packed_sums,
     partitions,
@@ -35,7 +35,7 @@ def test_sign_flip_is_exact_and_agrees_with_scipy():
 def test_drawn_signs_agree_with_the_t_test():
     values = np.random.default_rng(1).normal(0.15, 1.0, size=200)
     ours = sign_flip_test(values, seed=0)
-    assert (ours.exact, ours.n_arrangements, ours.smallest_p) == (False, DRAWS, 1e-5)
+    assert (ours.exact, ours.n_arrangements, ours.smallest_p) == (False, PERMUTATIONS, 1e-5)
     assert ours.p_value == pytest.approx(ss.ttest_1samp(values, 0.0).pvalue, abs=0.005)
 
 
@@ -70,7 +70,7 @@ def test_drawn_partitions_are_uniform(n, k):
 def test_draws_are_shared_by_tests_of_equal_size():
     assert partitions(60, 30, 5) is partitions(60, 30, 5)
     packed, exact = partitions(60, 30, 5)
-    assert (packed_sums(np.ones(60), packed, DRAWS) == 30).all()
+    assert (packed_sums(np.ones(60), packed, PERMUTATIONS) == 30).all()
     assert not exact
 
 

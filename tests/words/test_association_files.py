@@ -9,7 +9,7 @@ import pytest
 from word_data import PUBLISHED, needs_published, sets
 
 from assay.datasets.association import (
-    KEYS,
+    SET_KEYS,
     _varying_part,
     read_published,
     sentence_tests,
@@ -45,7 +45,7 @@ def test_varying_part_finds_the_names_alone() -> None:
 def test_units_without_the_word_file(tmp_path: Path) -> None:
     entry = {"category": "x", "examples": ["This is Ada.", "Ada is here.", "This is Bob.", "Bob is here."]}
     path = tmp_path / "sent-mine.json"
-    path.write_text(json.dumps(dict.fromkeys(KEYS, entry)), "utf-8")
+    path.write_text(json.dumps(dict.fromkeys(SET_KEYS, entry)), "utf-8")
     (test,) = read_published(path)
     assert (test.name, test.label, test.level) == ("sent-mine", "mine", "sentence")
     assert [unit for _, unit in test.targ1.items] == ["Ada", "Ada", "Bob", "Bob"]
@@ -57,14 +57,14 @@ def test_units_with_the_word_file(tmp_path: Path) -> None:
         "category": "x",
         "examples": ["Roses are things.", "A Rose hip is here.", "This is a child."],
     }
-    (tmp_path / "mine.json").write_text(json.dumps(dict.fromkeys(KEYS, words)), "utf-8")
-    (tmp_path / "sent-mine.json").write_text(json.dumps(dict.fromkeys(KEYS, sentences)), "utf-8")
+    (tmp_path / "mine.json").write_text(json.dumps(dict.fromkeys(SET_KEYS, words)), "utf-8")
+    (tmp_path / "sent-mine.json").write_text(json.dumps(dict.fromkeys(SET_KEYS, sentences)), "utf-8")
     word, sentence = read_published(tmp_path)
     assert word.level == "word"
     assert [unit for _, unit in sentence.attr2.items] == ["rose", "rose hip", "children"]
 
 
-GOOD = {key: {"category": "x", "examples": ["a", "b"]} for key in KEYS}
+GOOD = {key: {"category": "x", "examples": ["a", "b"]} for key in SET_KEYS}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ GOOD = {key: {"category": "x", "examples": ["a", "b"]} for key in KEYS}
     [
         ("{", "not JSON"),
         ("[]", "not a JSON object"),
-        (json.dumps({key: GOOD[key] for key in KEYS[:3]}), "'attr2' is missing"),
+        (json.dumps({key: GOOD[key] for key in SET_KEYS[:3]}), "'attr2' is missing"),
         (json.dumps({**GOOD, "targ2": {"examples": ["a"]}}), "'targ2.category'"),
         (json.dumps({**GOOD, "targ1": {"category": "x"}}), "'targ1.examples' is missing"),
         (json.dumps({**GOOD, "attr1": {"category": "x", "examples": []}}), "'attr1.examples' is empty"),

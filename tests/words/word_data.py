@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.datasets.association import (
-    KEYS,
+    SET_KEYS,
     AssociationTest,
     WordSet,
 )
@@ -45,7 +45,7 @@ def pairs(name: str) -> list[tuple[str, str, str]]:
 
 
 def sets(test: AssociationTest) -> dict[str, WordSet]:
-    return {key: getattr(test, key) for key in KEYS}
+    return {key: getattr(test, key) for key in SET_KEYS}
 
 
 def texts(tests: dict[str, AssociationTest]) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from assay.api.whose import alias_notes, encoding_notes
 from assay.core import Measure, Sample
 from assay.datasets.columns import DataFile
 from assay.datasets.left_out import LeftOut
-from assay.datasets.ratings import CHUNK, FIELDS, KNOWN, stream_samples
+from assay.datasets.ratings import CHUNK, RATING_COLUMNS, TEXT_FIELDS, stream_samples
 from assay.datasets.rows import first_rows, recognise
 from assay.engine.cache import ScoreCache
 from assay.engine.session import Session
@@ -61,7 +61,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class Counts:
+class PartCounts:
     """What scoring a part, or all of them, counted."""
 
     rows: int = 0
@@ -69,7 +69,7 @@ class Counts:
     failures: list[str] = field(default_factory=list)
     kept: int = 0  # parts that an earlier run had scored
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: PartCounts) -> None:
         self.rows, self.kept = self.rows + other.rows, self.kept + other.kept
         self.failures += other.failures
         for label, counts in other.notes.items():
@@ -85,7 +85,7 @@ def score_file(
     measures: Sequence[Measure], file: Path, session: Session, *, skip_missing: bool, limit: int | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
     """The scores of a file beside its ids, and notes. Refuses a metric that can score no row of it."""
-    aliases = recognise(first_rows(file, limit), FIELDS)
+    aliases = recognise(first_rows(file, limit), TEXT_FIELDS)
     left_out = LeftOut(file)
     ids: list[str] = []
     lacks: list[set[str | None]] = [set() for _ in measures]
@@ -113,14 +113,14 @@ def _explain(needs: Sequence[str], data: Path) -> str:
         return f"{' and '.join(needs)}, which no row of {data} has: {empty}; fill it, or take another metric"
     advice = f"; name it with --map {absent[0]}=COLUMN, add a column {absent[0]}, or take another metric"
     for column in columns:
-        meant = None if column in KNOWN else nearest(column, absent)
+        meant = None if column in RATING_COLUMNS else nearest(column, absent)
         if meant:
             advice = f"; did you mean {meant}? Write --map {shlex.quote(f'{meant}={column}')}"
             break
     return f"{' and '.join(needs)}; {data} has columns {', '.join(columns)}{advice}"
 
 
-def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Session) -> Counts:
+def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Session) -> PartCounts:
     """Score every part that has no scores yet, with one bar of progress over all of them."""
     for measure in measures:
         if measure.metric.fitted([("a",), ("b",)]) is not measure.metric:
@@ -128,7 +128,7 @@ def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Ses
                 f"{measure.label} weighs words by the references of all rows, which are never in memory at "
                 f"once here; leave out --out, or take a metric that scores each row by itself"
             )
-    total, engine = Counts(), session.engine
+    total, engine = PartCounts(), session.engine
     if isinstance(engine, RayEngine):
         answers = map_tasks(engine, score_part, list(measures), parts)
     else:
@@ -140,18 +140,18 @@ def score_parts(measures: Sequence[Measure], parts: Sequence[Part], session: Ses
     return total
 
 
-def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> Counts:
+def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> PartCounts:
     """Score one file, block by block, and put its scores in place when they are whole."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     recipe = part.recipe(measures)
     if _recipe_of(part.target) == recipe:
-        return Counts(pq.ParquetFile(part.target).metadata.num_rows, kept=1)
+        return PartCounts(pq.ParquetFile(part.target).metadata.num_rows, kept=1)
     columns = [("id", pa.string()), *((measure.label, pa.float64()) for measure in measures)]
     schema = pa.schema(columns, metadata={_KEY: recipe})
     half = part.target.with_name(f".{part.target.name}.{os.getpid()}")
-    total = Counts()
+    total = PartCounts()
     engine = engine or LocalEngine(1, part.timeout)
     try:
         with pq.ParquetWriter(half, schema, compression="zstd") as writer:
@@ -164,7 +164,7 @@ def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> C
                     scores, counts = score_counted(measures, samples, session)
                 values = [pa.array(column, from_pandas=True) for column in scores.values()]
                 writer.write_table(pa.table([[item.id for item in block], *values], schema))
-                total.add(Counts(len(block), counts, session.failures))
+                total.add(PartCounts(len(block), counts, session.failures))
             total.failures += left_out.sentences()
         half.replace(part.target)
     finally:

@@ -65,7 +65,9 @@ def audit(
     that have what the metric needs.
     """
     session = session or Session.open()
-    audits, limits = _planned(only, size, options, list(map(measure, user_data.listed(metrics))), session)
+    audits, limits = _planned(
+        only, size, options, list(map(measure, user_data.metric_list(metrics))), session
+    )
     embedded = len(audits) > 1
     return execute(audits, metrics, session, size=size, embedded=embedded, limits=limits, coverage=coverage)
 
@@ -146,7 +148,7 @@ def choose_audits(
     audits = {}
     for name in only or names("audits"):
         kind = audit_class(name)
-        own = user_data.fitting(kind, described, given)
+        own = user_data.files_for(kind, described, given)
         if only or (_is_usual(kind, size, language, own=bool(own)) and (judges or not kind.of_judges)):
             chosen = _quick_options(name, size) | given | {"data": own}
             audits[name] = make_audit(name, chosen, strict=False)
@@ -197,7 +199,7 @@ def execute(
     began = time.perf_counter()
     if session.out:
         check_writable(session.out)
-    given = [] if imported and metrics is DEFAULT_METRICS else user_data.listed(metrics)
+    given = [] if imported and metrics is DEFAULT_METRICS else user_data.metric_list(metrics)
     measures, left_out = able_to_run(map(measure, given), required=metrics is not DEFAULT_METRICS)
     absent = {name: reason for name, audit in audits.items() if (reason := audit.fetch())}
     left_out += [f"{name} was run without {reason}" for name, reason in absent.items()]

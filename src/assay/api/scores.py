@@ -35,8 +35,8 @@ def score(
 
     Give samples; or hypotheses, with references and sources; or `data`, as in `audit`.
     """
-    chosen = [measure(given) for given in user_data.listed(metrics)]
-    images = user_data.reads_images(chosen)
+    chosen = [measure(given) for given in user_data.metric_list(metrics)]
+    images = user_data.need_images(chosen)
     given = user_data.samples_of(samples, references, sources, data, map, images=images)
     return score_chunks(chosen, [given], session=session)[0]
 

@@ -19,11 +19,11 @@ from assay.datasets.ratings import Rated, read_samples
 from assay.engine.session import Session
 from assay.errors import DataError, MetricError, suggest
 from assay.names.spec import Specifiable, measure
-from assay.statistics.paired import DRAWS, SEED, Pair, Score, Test, compared, middle
+from assay.statistics.paired import DRAWS, SEED, Score, SystemPair, Test, compare_by_tests, middle
 from assay.statistics.significance import metric_clusters
 
 DEFAULT = ("bleu:level=corpus", "chrf:level=corpus")
-ALPHA = 0.05  # as the 95% intervals beside it
+_ALPHA = 0.05  # as the 95% intervals beside it
 _FEWEST = 6  # texts; with fewer, even the rarest of 2**n swaps is no evidence at that level
 _NORMAL = 1.96  # standard errors that are told apart at that level
 
@@ -55,8 +55,8 @@ def compare_systems(
     With a `baseline` only pairs with it are tested; else all pairs, with Holm's correction. The tests are
     sacreBLEU's --paired-ar (`permutation`) and --paired-bs (`bootstrap`).
     """
-    chosen = [measure(given) for given in user_data.listed(metrics)]
-    texts, notes = _texts(data, map, images=user_data.reads_images(chosen))
+    chosen = [measure(given) for given in user_data.metric_list(metrics)]
+    texts, notes = _texts(data, map, images=user_data.need_images(chosen))
     names = list(texts)
     if baseline is not None and baseline not in texts:
         raise DataError(f"no system is called {baseline!r}{suggest(baseline, names)}")
@@ -66,7 +66,7 @@ def compare_systems(
     with session or Session.open() as session:
         for given in chosen:
             systems, score, remarks = _statistics(given, [texts[name] for name in names], session)
-            values, resampled, pairs = compared(
+            values, resampled, pairs = compare_by_tests(
                 systems, score, test=test, draws=draws, seed=seed, baseline=0 if baseline else None
             )
             notes += remarks
@@ -84,13 +84,13 @@ def compare_systems(
     return Systems(**{name: pl.DataFrame(rows) for name, rows in tables.items()}, notes=tuple(notes))
 
 
-def _differences(pairs: Sequence[Pair], count: int) -> list[list[bool]]:
+def _differences(pairs: Sequence[SystemPair], count: int) -> list[list[bool]]:
     """Whether each system surely differs from each other one."""
-    apart = {frozenset((pair.first, pair.second)) for pair in pairs if pair.adjusted < ALPHA}
+    apart = {frozenset((pair.first, pair.second)) for pair in pairs if pair.adjusted < _ALPHA}
     return [[{one, other} in apart for other in range(count)] for one in range(count)]
 
 
-def _row(label: str, pair: Pair, names: Sequence[str]) -> dict[str, Any]:
+def _row(label: str, pair: SystemPair, names: Sequence[str]) -> dict[str, Any]:
     low, high = pair.interval
     return {
         "metric": label, "first": names[pair.first], "second": names[pair.second],

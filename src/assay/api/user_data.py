@@ -31,7 +31,9 @@ def resolved(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name != "data" or value}
 
 
-def listed(metrics: Specifiable | Sequence[Specifiable] | Mapping[str, Specifiable]) -> Sequence[Specifiable]:
+def metric_list(
+    metrics: Specifiable | Sequence[Specifiable] | Mapping[str, Specifiable],
+) -> Sequence[Specifiable]:
     """Metrics as a sequence; one of them may stand alone, and a mapping gives them names."""
     if isinstance(metrics, Mapping):
         given = {name: measure(metric) for name, metric in metrics.items()}
@@ -39,7 +41,7 @@ def listed(metrics: Specifiable | Sequence[Specifiable] | Mapping[str, Specifiab
     return metrics if isinstance(metrics, list | tuple) else [metrics]  # type: ignore[list-item]
 
 
-def reads_images(measures: Sequence[Measure]) -> bool:
+def need_images(measures: Sequence[Measure]) -> bool:
     """Whether any of the metrics looks at images."""
     return any("image" in measure.metric.needs | measure.metric.optional for measure in measures)
 
@@ -130,7 +132,7 @@ def describe_all(options: Mapping[str, Any]) -> list[Described]:
     return [describe_data(path) for path in options.get("data", ())]
 
 
-def fitting(
+def files_for(
     kind: type[Audit], described: Sequence[Described], options: Mapping[str, Any]
 ) -> tuple[Path, ...]:
     """The files that an audit can use."""

@@ -21,7 +21,7 @@ from assay.audits.base import DataAudit, check_known, spread_out
 from assay.audits.effects import EVIDENCE
 from assay.core import Estimate, Finding, Floats, Grid, Interval, Judgement, Scored, Statistic
 from assay.datasets import association
-from assay.datasets.association import KEYS, AssociationTest, WordSet
+from assay.datasets.association import SET_KEYS, AssociationTest, WordSet
 from assay.errors import DataError
 from assay.statistics import association as weat
 from assay.vocabulary import DataKind, Question
@@ -116,8 +116,8 @@ class Association(DataAudit):
         return [_checked(_limited(test, self.limit), self.balance) for test in chosen]
 
     @cached_property
-    def _layouts(self) -> dict[str, Layout]:
-        return {test.name: Layout.of(test) for test in self.tests}
+    def _layouts(self) -> dict[str, GridLayout]:
+        return {test.name: GridLayout.of(test) for test in self.tests}
 
     def cases(self) -> Iterable[Grid]:
         """Each test both ways: targets as hypotheses, then attributes."""
@@ -186,7 +186,7 @@ class Association(DataAudit):
         if outcome is None:
             return [Finding.of(answer, test.name, "out_of_vocabulary", measured.absent)]
         n, one_sided = outcome.n_x + outcome.n_y, outcome.one_sided.p_value
-        names = [getattr(test, key).category for key in KEYS]
+        names = [getattr(test, key).category for key in SET_KEYS]
         versus = f"{test.label}: {names[0]}, {names[1]} | {names[2]}, {names[3]}"
         if self.rule == "paper":
             ci = None if test.label in INNOCUOUS else (one_sided, one_sided)
@@ -203,7 +203,7 @@ class Association(DataAudit):
             *(Finding.of(answer, test.name, "p_value", p, n=n, versus=side) for side, p in sides.items()),
         ]
 
-    def _interval(self, test: AssociationTest, outcome: weat.Association) -> Interval | None:
+    def _interval(self, test: AssociationTest, outcome: weat.AssociationEffect) -> Interval | None:
         """The interval of an effect size, where the test can be judged.
 
         A test that is too small to be passed is judged where it fails. One in which all words score alike
@@ -249,13 +249,13 @@ def _limited(test: AssociationTest, limit: int | None) -> AssociationTest:
         units = set(spread_out(list(dict.fromkeys(unit for _, unit in words.items)), limit))
         return replace(words, items=tuple(item for item in words.items if item[1] in units))
 
-    targ1, targ2, attr1, attr2 = (first_words(getattr(test, key)) for key in KEYS)
+    targ1, targ2, attr1, attr2 = (first_words(getattr(test, key)) for key in SET_KEYS)
     return replace(test, targ1=targ1, targ2=targ2, attr1=attr1, attr2=attr2)
 
 
 def _checked(test: AssociationTest, balance: bool) -> AssociationTest:
     """The test with target sets of equal size; an error where that cannot be."""
-    for key in KEYS:
+    for key in SET_KEYS:
         words: WordSet = getattr(test, key)
         if len(words.items) < 2:
             raise DataError(f"{test.name}: {key} ({words.category}) has one text; a set needs at least two")
@@ -274,7 +274,7 @@ def _checked(test: AssociationTest, balance: bool) -> AssociationTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GridLayout:
     """Which rows are X, which columns are A, and the word that each row was made from."""
 
     rows: tuple[str, ...]
@@ -284,7 +284,7 @@ class Layout:
     n_a: int
 
     @classmethod
-    def of(cls, test: AssociationTest) -> Layout:
+    def of(cls, test: AssociationTest) -> GridLayout:
         """Targets in rows and attributes in columns, the first set of each first."""
         rows, units = zip(*test.targ1.items, *test.targ2.items, strict=True)
         columns = tuple(text for text, _ in (*test.attr1.items, *test.attr2.items))
@@ -296,11 +296,13 @@ class Measured:
     """The outcome of a test; None where too many texts of a set have no score."""
 
     absent: float  # the largest share of one set's texts without a score
-    outcome: weat.Association | None = None
+    outcome: weat.AssociationEffect | None = None
     evidence: tuple[str, ...] = ()
 
 
-def measure_test(forward: Floats, backward: Floats, layout: Layout, *, by_word: bool, seed: int) -> Measured:
+def measure_test(
+    forward: Floats, backward: Floats, layout: GridLayout, *, by_word: bool, seed: int
+) -> Measured:
     """Run one association test on symmetrised scores, S(x, y) = (M(x, y) + M(y, x)) / 2 (assoc sec. 4)."""
     scores = (forward + backward.T) / 2
     rows, columns, absent = _known(scores, layout)
@@ -322,7 +324,7 @@ def measure_test(forward: Floats, backward: Floats, layout: Layout, *, by_word: 
     return Measured(absent, outcome, tuple(evidence))
 
 
-def _known(scores: Floats, layout: Layout) -> tuple[np.ndarray, np.ndarray, float]:
+def _known(scores: Floats, layout: GridLayout) -> tuple[np.ndarray, np.ndarray, float]:
     """Rows and columns that have scores, and the largest share absent from one of the four sets."""
     finite = np.isfinite(scores)
     columns = np.asarray(finite.any(axis=0))
@@ -332,7 +334,7 @@ def _known(scores: Floats, layout: Layout) -> tuple[np.ndarray, np.ndarray, floa
     return np.flatnonzero(rows), np.flatnonzero(columns), absent
 
 
-def _balanced(rows: np.ndarray, layout: Layout, by_word: bool) -> np.ndarray:
+def _balanced(rows: np.ndarray, layout: GridLayout, by_word: bool) -> np.ndarray:
     """As many X as Y where some were dropped: the longer side loses units at even distances."""
     if rows.size == len(layout.rows):
         return rows
@@ -346,7 +348,7 @@ def _balanced(rows: np.ndarray, layout: Layout, by_word: bool) -> np.ndarray:
     return np.asarray(balanced, dtype=np.intp)
 
 
-def _strongest(scores: Floats, n_x: int, n_a: int, outcome: weat.Association) -> list[tuple[int, int]]:
+def _strongest(scores: Floats, n_x: int, n_a: int, outcome: weat.AssociationEffect) -> list[tuple[int, int]]:
     """Places of the pairs of texts that contribute most to the effect, the strongest first."""
     if outcome.degenerate:
         return []

@@ -12,7 +12,7 @@ from assay.errors import DataError, suggest
 from assay.grouping import grouped
 from assay.vocabulary import NonNegative, Rule
 
-Element = TypeVar("Element")
+_Element = TypeVar("_Element")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def check_known(what: str, names: Iterable[str], known: Collection[str]) -> None
             raise DataError(f"{what} {name!r}{suggest(name, known)}")
 
 
-def spread_out(items: Sequence[Element], limit: int | None) -> list[Element]:
+def spread_out(items: Sequence[_Element], limit: int | None) -> list[_Element]:
     """At most `limit` items at even distances.
 
     >>> spread_out(range(10), 4)

@@ -20,7 +20,7 @@ from assay.audits.corpora import right_order_statistic
 from assay.audits.effects import BAR, AlignedScores, read_slices, right_order
 from assay.audits.severity import SEVERITY_ORDER, costs_of, severity_order
 from assay.core import Case, Finding, Judgement, Scored, Statistic
-from assay.datasets.challenges import UNNAMED, Choice, read_choices
+from assay.datasets.challenges import UNNAMED, ChallengePair, read_choices
 from assay.datasets.records import SEVERITIES
 from assay.errors import DataError
 from assay.grouping import grouped
@@ -61,18 +61,18 @@ class Challenge(DataAudit):
     bar: float = BAR
 
     @cached_property
-    def sets(self) -> dict[str, list[Choice]]:
+    def sets(self) -> dict[str, list[ChallengePair]]:
         """The pairs of each file by its name, at most `limit` of a kind."""
         if not self.data:
             raise DataError("challenge needs pairs of texts: give --data FILE with the columns good and bad")
-        sets: dict[str, list[Choice]] = {}
+        sets: dict[str, list[ChallengePair]] = {}
         for path in self.data:
             sets[_unused_name(path, sets)] = read_choices(path)
         kinds = {choice.kind for choices in sets.values() for choice in choices}
         check_known("unknown kind", self.only, kinds)
         return {name: self._chosen(choices) for name, choices in sets.items()}
 
-    def _chosen(self, choices: Sequence[Choice]) -> list[Choice]:
+    def _chosen(self, choices: Sequence[ChallengePair]) -> list[ChallengePair]:
         """The pairs of the chosen kinds, each kind in an order by content: its beginning is a fair sample."""
         ordered = sorted(choices, key=lambda choice: (choice.bad.key, choice.good.key))
         by_kind = grouped(ordered, lambda choice: choice.kind)
@@ -110,7 +110,7 @@ def _unused_name(path: Path, used: Iterable[str]) -> str:
     return path.stem if path.stem not in used else f"{path.parent.name}-{path.stem}"
 
 
-def _is_asked(choice: Choice) -> bool:
+def _is_asked(choice: ChallengePair) -> bool:
     """Whether there is something to decide."""
     bad = choice.bad.hypothesis.strip()
     return bad not in ("", choice.good.hypothesis.strip())

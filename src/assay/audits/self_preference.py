@@ -165,7 +165,7 @@ class SelfPreference(DataAudit):
             if label not in single:
                 raise DataError(f"--self {label}={system}: no such evaluator{suggest(label, single)}")
         systems = list(dict.fromkeys(role for answer in single.values() for role in answer.values))
-        findings = [f for answer in single.values() for f in system_means(answer, systems, self.seed)]
+        findings = [f for answer in single.values() for f in _system_means(answer, systems, self.seed)]
         findings += self._preferences(list(single.values()), systems)
         notes = [] if self.data else [
             f"the texts are by {self.model} and a copy of it tuned here for {self.epochs} epochs; "
@@ -266,7 +266,7 @@ def is_rival(estimate: Estimate) -> bool:
     return estimate.ci is not None and estimate.ci[0] <= _COIN
 
 
-def system_means(answer: Scored, systems: Sequence[str], seed: int) -> Iterator[Finding]:
+def _system_means(answer: Scored, systems: Sequence[str], seed: int) -> Iterator[Finding]:
     """The mean score of each system, as the metric gives it, over documents where it scores them all."""
     table = _complete(answer.values, systems)
     for system, column in zip(systems, table.T, strict=True):

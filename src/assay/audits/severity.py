@@ -19,7 +19,7 @@ from assay.core import Estimate, Finding, Floats, Statistic
 from assay.datasets.records import SEVERITIES
 from assay.statistics.intervals import label_codes
 
-COIN = 50.0  # below it, lighter errors cost more than graver ones
+_COIN = 50.0  # below it, lighter errors cost more than graver ones
 # Pairs share their items: with sure costs, n graver and n lighter errors tell as much as 1.5 n of the pairs.
 _WORTH = 3.0
 
@@ -37,7 +37,7 @@ SEVERITY_ORDER = Statistic(
     "severity_order",
     "Of 100 pairs of errors that differ in severity, in how many the graver one costs more (ties count "
     "half): 50 is a coin.",
-    "of 100", bad="low", bar=COIN, sentence=_sentence,
+    "of 100", bad="low", bar=_COIN, sentence=_sentence,
 )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def costs_of(slices: Sequence[AlignedScores], better: str, worse: str) -> Costs:
     slices."""
     first, second = (np.concatenate([scores.columns[role] for scores in slices]) for role in (better, worse))
     tolerance = same_within(bool(slices[0].scored.about.get("backbone")))
-    ranking = places(np.concatenate([first, second]), tolerance)
+    ranking = _places(np.concatenate([first, second]), tolerance)
     severities = [str(case.meta["severity"]) for scores in slices for case in scores.cases]
     clusters = [(scores.slice.partition("/")[0], label) for scores in slices for label in scores.clusters]
     return Costs(ranking[: len(first)] - ranking[len(first) :], severities, clusters)
@@ -106,7 +106,7 @@ def severity_order(tables: Sequence[Costs]) -> Estimate | None:
     return share_estimate(share, variance, n=int(compared.sum()), n_cells=n_cells, n_clusters=n_clusters)
 
 
-def places(values: Floats, tolerance: float) -> Floats:
+def _places(values: Floats, tolerance: float) -> Floats:
     """The rank of each value, lowest first; equal values share the mean of their ranks, nan stays nan.
 
     >>> places(np.array([0.5, 0.1, 0.5 + 1e-15, 0.9]), 1e-12).tolist()

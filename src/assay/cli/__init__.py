@@ -23,7 +23,7 @@ import typer
 from typer.main import get_command
 
 from assay import __version__
-from assay.cli.help import Command, Group, plain_words
+from assay.cli.help import Command, CommandGroup, plain_words
 from assay.errors import AuditError, CacheError, SpecError, Stopped, harmless, suggest, unwritable
 from assay.files import toml_file
 from assay.models.lazy import wait_passively
@@ -44,7 +44,7 @@ _PATHS = ("Symlink loop", "Could not determine home")
 def command_of(name: str) -> Any:
     """A command or group of commands by name."""
     module = importlib.import_module(f"assay.cli.{COMMANDS[name]}")
-    function = getattr(module, f"{name}_" if name == "list" else name.replace("-", "_"))
+    function = getattr(module, name if name == "mitigate" else f"{name.replace('-', '_')}_command")
     if isinstance(function, typer.Typer):
         return get_command(function)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -64,7 +64,7 @@ def _in_plain_words() -> Iterator[None]:
         raise SpecError(plain_words(error)) from error
 
 
-class Commands(Group):
+class Commands(CommandGroup):
     """The commands of `MODULES`, each imported when it is called; mistakes are told in plain words."""
 
     def list_commands(self, ctx: Any) -> list[str]:

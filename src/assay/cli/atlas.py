@@ -28,7 +28,7 @@ _MOST = 8  # errors named that only one metric notices
 
 
 @o.with_request("metric", "out", "cache", "workers", "json", "quiet", out=Path("assay-run"))
-def atlas(
+def atlas_command(
     request: o.Request, task: str | None = None, check: Path | None = None, people: Path | None = None
 ) -> None:
     """Show where metrics stand, by task; with -m, measure your metric and place it among them."""

@@ -24,7 +24,7 @@ _LACKS: dict[str, str] = toml_file("help", "commands")["lacks"]
 
 
 @o.with_request(size="quick", out=Path("assay-run"))
-def audit(request: o.Request, only: list[str] | None = None) -> None:
+def audit_command(request: o.Request, only: list[str] | None = None) -> None:
     """Audit metrics on embedded data (or yours) and write report.html.
 
     This is the quick look: a few minutes on part of the data. --size full takes the papers' protocol, and
@@ -36,7 +36,7 @@ def audit(request: o.Request, only: list[str] | None = None) -> None:
 
 
 @o.with_request(out=Path("assay-run"))
-def run(
+def run_command(
     context: typer.Context,
     audit: str,
     request: o.Request,
@@ -82,7 +82,7 @@ def _perform(
     "data", "metric", "map", "limit", "cache", "workers", "ray", "on_error", "timeout", "skip_missing", "out",
     "json", "quiet", data=typer.Option(...), out=None,
 )  # fmt: skip
-def score(request: o.Request) -> None:
+def score_command(request: o.Request) -> None:
     """Score a file; prints CSV, or JSON with --json.
 
     With --out, --data takes many files (quote a pattern) of any size: each is read in blocks, and its
@@ -90,13 +90,13 @@ def score(request: o.Request) -> None:
     """
     from assay.api.bulk import Part, parts_of, score_file, score_parts
     from assay.api.pipeline import DEFAULT_METRICS
-    from assay.api.user_data import reads_images
+    from assay.api.user_data import need_images
     from assay.datasets.columns import as_data, parse_map
     from assay.names.spec import measure
 
     measures = [measure(spec) for spec in request.metric or DEFAULT_METRICS]
     columns, files = parse_map(",".join(request.map or ())), _expand(request.data or ())
-    skip = request.skip_missing or not reads_images(measures)
+    skip = request.skip_missing or not need_images(measures)
     if out := request.out:
         template = Part(out, out, columns, skip, request.on_error, request.timeout)
         notes = score_parts(measures, parts_of(files, out, template), request.session()).sentences()
@@ -124,7 +124,7 @@ def _expand(patterns: Sequence[Path]) -> list[Path]:
 
 
 @o.with_request("map", "seed", "limit", "json", seed=0)
-def perturb(
+def perturb_command(
     name: str,
     request: o.Request,
     text: str | None = None,
@@ -139,9 +139,9 @@ def perturb(
     from assay.names.spec import perturbation
 
     if name == "list":
-        from assay.cli.inspect import list_
+        from assay.cli.inspect import list_command
 
-        list_("perturbations", json=request.json)
+        list_command("perturbations", json=request.json)
         return
     changer = perturbation(name)
     if text is None and data is None:

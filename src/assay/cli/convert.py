@@ -11,7 +11,7 @@ from assay.cli.output import print_json
 from assay.errors import SpecError, WeightsError
 
 
-def convert(name: str, out: Path | None = None, json: bool = False) -> None:
+def convert_command(name: str, out: Path | None = None, json: bool = False) -> None:
     """Convert pickled weights (.bin, .pt, .pth, .ckpt) to safetensors; metrics do so by themselves."""
     from assay.models.loading import convert_path
     from assay.models.weights import pin, resolve

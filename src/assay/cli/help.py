@@ -79,7 +79,7 @@ def _offer(ctx: Any, parameter: Any, typed: str) -> list[str]:
     return [name for name in known if name.startswith(typed)]
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands whose help shows examples."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

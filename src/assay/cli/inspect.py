@@ -22,7 +22,7 @@ _LISTS: dict[str, list[str]] = toml_file("help", "commands")["lists"]
 _WIDTH = 100  # characters of a line, also where no terminal says how many it has
 
 
-def list_(kind: str, json: bool = False) -> None:
+def list_command(kind: str, json: bool = False) -> None:
     """List everything of a kind: what there is, and whether it can run here; --json says more."""
     from assay.names.inventory import inventory
 
@@ -33,7 +33,7 @@ def list_(kind: str, json: bool = False) -> None:
         print_columns(wrapped([{name: row[name] for name in _LISTS[kind]} for row in rows], _WIDTH))
 
 
-def doctor(json: bool = False) -> None:
+def doctor_command(json: bool = False) -> None:
     """Check the installation; exit 1 when a known score does not come out."""
     checks = health()
     if json:
@@ -91,7 +91,7 @@ def _score_golden(spec: str, known: Mapping[str, Any]) -> float:
 
 
 @o.with_request("data", "task", "seed", "limit", "size", "json")
-def calibrate(
+def calibrate_command(
     context: typer.Context,
     audit: str,
     request: o.Request,

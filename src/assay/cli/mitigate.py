@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from assay.cli import options as o
-from assay.cli.help import Command, Group
+from assay.cli.help import Command, CommandGroup
 from assay.cli.output import print_columns, print_json
 from assay.errors import SpecError
 from assay.files import toml_file
 
 if TYPE_CHECKING:
-    from assay.mitigation.methods import Comparison
-    from assay.mitigation.proof import Figure
+    from assay.mitigation.methods import MethodComparison
+    from assay.mitigation.proof import ProofFigure
     from assay.papers.propagate import Effect
 
 _REWARDS = ("clipscore:model=scenes", "clipscore:model=scenes+cider", "clipscore:model=scenes-balanced")
 _COLUMNS = ("bleu-4", "meteor", "rougeL", "cider")  # of tables 3 and 6, beside the rewards
 _EXPLANATION: str = toml_file("help", "commands")["notes"]["propagate"]
 # How a reward is optimised: an enumeration, since typer takes no list of Literals.
-Method = StrEnum("Method", {"BEST": "best-of-n", "RISK": "minimum-risk", "CRITICAL": "self-critical"})
-_METHODS = (Method.BEST, Method.RISK)
-mitigate = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+_Method = StrEnum("_Method", {"BEST": "best-of-n", "RISK": "minimum-risk", "CRITICAL": "self-critical"})
+_METHODS = (_Method.BEST, _Method.RISK)
+mitigate = typer.Typer(cls=CommandGroup, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 @mitigate.callback()
@@ -37,11 +37,11 @@ def _group() -> None:
 
 
 @o.with_request("seed", "cache", "json", "quiet", seed=0)
-def debias(
+def debias_command(
     request: o.Request,
     attribute: Annotated[list[str], typer.Option()],
     out: Annotated[Path, typer.Option()],
-    metric: o.Metric = "bertscore-f",
+    metric: o.MetricOption = "bertscore-f",
     data: list[Path] | None = None,
     test: list[Path] | None = None,
     human: list[Path] | None = None,
@@ -56,16 +56,16 @@ def debias(
     A stopped training is resumed when the same debias is given again. Afterwards the metric is audited with
     and without the adapter, on held-out pairs, gendered captions and your ratings.
     """
-    from assay.mitigation.train import DEMO, Job, Plan, debias, document
+    from assay.mitigation.train import DEMO, Job, TrainPlan, debias, training_page
     from assay.report import write_report
 
     given = _given(steps=steps, batch=batch, rate=rate, bottleneck=bottleneck, seed=request.seed)
-    plan = replace(DEMO if demo else Plan(), **given)
+    plan = replace(DEMO if demo else TrainPlan(), **given)
     files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
     debiased = debias(Job(metric, tuple(attribute), out, plan, *files), request.session())
     report = write_report(debiased.proof.run)
     if request.json:
-        typer.echo(document(debiased))
+        typer.echo(training_page(debiased))
     else:
         _print_figures(debiased.proof.figures)
         typer.echo(f"{debiased.spec}: {debiased.proof.labels[debiased.spec]}")
@@ -73,7 +73,7 @@ def debias(
         typer.echo(f"report: {report}", err=True)
 
 
-def _print_figures(figures: Sequence[Figure]) -> None:
+def _print_figures(figures: Sequence[ProofFigure]) -> None:
     """Print one line per figure: the metric as it was, then each debiased one with its change."""
     rows = [
         {
@@ -92,7 +92,7 @@ def _interval(ci: tuple[float, float] | None, form: str = "{:.3g}") -> str:
     return "" if ci is None else f" [{form.format(ci[0])}, {form.format(ci[1])}]"
 
 
-def _change(figure: Figure) -> str:
+def _change(figure: ProofFigure) -> str:
     """The percentage that is gone of a bias; of other figures the difference."""
     if figure.change is None:
         return ""
@@ -104,9 +104,9 @@ def _change(figure: Figure) -> str:
 
 @mitigate.command("compare", cls=Command)
 @o.with_request("seed", "cache", "json", "quiet", seed=0)
-def compare(
+def compare_methods_command(
     request: o.Request,
-    metric: o.Metric = "bertscore-f",
+    metric: o.MetricOption = "bertscore-f",
     attribute: list[str] | None = None,
     adapter: list[Path] | None = None,
     model: list[str] | None = None,
@@ -135,18 +135,18 @@ def compare(
         compared = m.methods(metric, folders=adapter or (), models=model or (), session=session)
     sets = files | m.held_out_sets(attributes, limit)
     targets = [name for name, pairs in files.items() if pairs[0].attribute in attributes] or attributes
-    comparison = m.compare(compared, sets, targets, human or (), out, session, seed=request.seed or 0)
+    comparison = m.compare_methods(compared, sets, targets, human or (), out, session, seed=request.seed or 0)
     report = write_report(comparison.proof.run)
-    write_text(out / "compare.json", m.document(comparison))
+    write_text(out / "compare.json", m.comparison_page(comparison))
     if request.json:
-        typer.echo(m.document(comparison))
+        typer.echo(m.comparison_page(comparison))
     else:
         _print_comparison(comparison)
     if not request.quiet:
         typer.echo(f"report: {report}", err=True)
 
 
-def _print_comparison(comparison: Comparison) -> None:
+def _print_comparison(comparison: MethodComparison) -> None:
     _print_figures(comparison.proof.figures)
     for method in comparison.methods[1:]:
         metric = method.measure.label
@@ -156,9 +156,9 @@ def _print_comparison(comparison: Comparison) -> None:
 
 
 @o.with_request("metric", "cache", "json", "quiet")
-def propagate(
+def propagate_command(
     request: o.Request,
-    method: list[Method] | None = None,
+    method: list[_Method] | None = None,
     seeds: Annotated[int, typer.Option(min=1)] = 3,
     scenes: Annotated[int, typer.Option(min=20)] = 832,
     epochs: Annotated[float | None, typer.Option(min=0.01)] = None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from assay.engine.session import Session
 
 Metrics = Annotated[list[str] | None, typer.Option("-m", "--metric")]
-Metric = Annotated[str, typer.Option("-m", "--metric")]
+MetricOption = Annotated[str, typer.Option("-m", "--metric")]
 OptionalMetric = Annotated[str | None, typer.Option("-m", "--metric")]
 Count = Annotated[int | None, typer.Option(min=1)]
 
@@ -50,7 +50,7 @@ class Request:
     max_calls: Count = None
     max_cost: Annotated[float | None, typer.Option(min=0.0)] = None
     fail_on: list[str] | None = None
-    format: vocabulary.Format = "html"
+    format: vocabulary.ReportFormat = "html"
     json: bool = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet")] = False
     verbose: Annotated[bool, typer.Option("-v", "--verbose")] = False

@@ -21,7 +21,7 @@ Folder = Annotated[Path | None, typer.Option(metavar="DIR")]
 
 
 @o.with_request("metric", "cache", "workers", "json", "quiet")
-def reproduce(
+def reproduce_command(
     request: o.Request,
     recipe: Annotated[list[str] | None, typer.Argument()] = None,
     data: Folder = None,
@@ -81,7 +81,7 @@ def reproduce(
 
 
 @o.with_request("metric", "limit", "out", "cache", "workers", "json", "quiet", out=Path("assay-run"))
-def study(paper: str, request: o.Request, data: Folder = None) -> None:
+def study_command(paper: str, request: o.Request, data: Folder = None) -> None:
     """Repeat the study of a paper (unfair, assoc, caption, blind or checklist) on your metrics.
 
     It runs on the paper's data where --data has it, on embedded data elsewhere, at quick size.

@@ -32,7 +32,9 @@ from assay.report.gates import junit as as_junit
 _MOST_CHANGES = 25  # lines printed
 
 
-def report(run: list[Path], format: vocabulary.Format = "html", figures: Path | None = None) -> None:
+def report_command(
+    run: list[Path], format: vocabulary.ReportFormat = "html", figures: Path | None = None
+) -> None:
     """Write report.html again, print the run as Markdown, JSON or LaTeX, or write its charts to files."""
     *earlier, loaded = [load_run(folder) for folder in run]
     if figures is not None:
@@ -46,7 +48,7 @@ def report(run: list[Path], format: vocabulary.Format = "html", figures: Path | 
         typer.echo(render(loaded, format))
 
 
-def compare(
+def compare_command(
     before: Path,
     after: Annotated[Path | None, typer.Argument()] = None,
     metric: o.Metrics = None,
@@ -121,7 +123,7 @@ def _cells(change: Change, names: dict[str, str]) -> dict[str, str]:
     }  # fmt: skip
 
 
-def gate(
+def gate_command(
     run: Path,
     bounds: Path | None = None,
     fail_on: list[str] | None = None,
@@ -151,13 +153,13 @@ def gate(
     print_outcomes(checked, str(bounds or ", ".join(asked.fail_on)), unchecked(loaded, asked))
 
 
-def card(run: Path, metric: o.Metric, format: Literal["md", "html"] = "md") -> None:
+def card_command(run: Path, metric: o.MetricOption, format: Literal["md", "html"] = "md") -> None:
     """Print one page about a metric: what it measures, what the run found, and its limits."""
     card = make_card(load_run(run), metric)
     typer.echo(as_html(card) if format == "html" else as_markdown(card))
 
 
-def badge(run: Path, metric: o.OptionalMetric = None, format: Literal["svg", "json"] = "svg") -> None:
+def badge_command(run: Path, metric: o.OptionalMetric = None, format: Literal["svg", "json"] = "svg") -> None:
     """Print a badge of one metric's answers, to save and show in a README."""
     loaded = load_run(run)
     if metric is None and len(loaded.metrics) > 1:
@@ -165,12 +167,12 @@ def badge(run: Path, metric: o.OptionalMetric = None, format: Literal["svg", "js
     typer.echo(make_badge(loaded, metric or loaded.metrics[0], format))
 
 
-def cite(run: Path) -> None:
+def cite_command(run: Path) -> None:
     """Print BibTeX entries for assay, and for the papers behind the metrics, audits and data of a run."""
     typer.echo(bibtex(load_run(run)))
 
 
-def panel(run: Path, task: str | None = None, json: bool = False) -> None:
+def panel_command(run: Path, task: str | None = None, json: bool = False) -> None:
     """Name the pairs of metrics that, added, decide more rightly than either alone."""
     loaded = load_run(run)
     ranking = _ranking_of(loaded, task)

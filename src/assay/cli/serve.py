@@ -15,7 +15,7 @@ from assay.errors import SpecError, install
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def serve(
+def serve_command(
     run: Annotated[Path | None, typer.Argument()] = None,
     metric: o.Metrics = None,
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8765,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @o.with_request("data", "metric", "map", "cache", "json", "quiet", data=typer.Option(...))
-def compare_systems(
+def compare_systems_command(
     request: o.Request,
     baseline: str | None = None,
     test: Literal["bootstrap", "permutation"] = "permutation",

@@ -16,8 +16,8 @@ from assay.datasets.lexicon import indefinite_article
 from assay.errors import DataError
 from assay.files import data_path, toml_file, word_set
 
-Level = Literal["word", "sentence", "unbleached"]
-KEYS = ("targ1", "targ2", "attr1", "attr2")
+_Level = Literal["word", "sentence", "unbleached"]
+SET_KEYS = ("targ1", "targ2", "attr1", "attr2")
 LONGEST_UNIT = 3  # in tokens: "Cape Verdean American", "woman of color"
 Frame = tuple[tuple[str, ...], tuple[str, ...]]  # the tokens before and after a gap
 
@@ -36,7 +36,7 @@ class AssociationTest:
 
     name: str
     label: str
-    level: Level
+    level: _Level
     targ1: WordSet
     targ2: WordSet
     attr1: WordSet
@@ -57,7 +57,7 @@ def sentence_tests(templates_per_word: int | None = None) -> dict[str, Associati
     by_word = {word: frames[name] for word, name in _classes().items()}
     tests = {}
     for name, test in word_tests().items():
-        sets = [_in_frames(getattr(test, key), by_word, templates_per_word) for key in KEYS]
+        sets = [_in_frames(getattr(test, key), by_word, templates_per_word) for key in SET_KEYS]
         tests[f"sent-{name}"] = AssociationTest(f"sent-{name}", test.label, "sentence", *sets)
     return tests | unbleached_tests(templates_per_word)
 
@@ -67,7 +67,7 @@ def unbleached_tests(templates_per_word: int | None = None) -> dict[str, Associa
     words, tests = word_tests(), {}
     for name, entry in toml_file("association", "tests")["unbleached"].items():
         sets = []
-        for key in KEYS:
+        for key in SET_KEYS:
             source: WordSet = getattr(words[entry["words"]], key)
             frames = entry["targets" if key.startswith("targ") else "attributes"]
             sets.append(_in_frames(source, {word: frames for word, _ in source.items}, templates_per_word))
@@ -109,8 +109,8 @@ def _read_sets(path: Path) -> dict[str, tuple[str, list[str]]]:
     """Category and examples of each set, or an error that names the file and the key."""
     document = read_json(path)
     if not isinstance(document, dict):
-        raise DataError(f"{path}: not a JSON object; the SEAT form has the keys {', '.join(KEYS)}")
-    return {key: _read_set(f"{path}: key '{key}", document.get(key)) for key in KEYS}
+        raise DataError(f"{path}: not a JSON object; the SEAT form has the keys {', '.join(SET_KEYS)}")
+    return {key: _read_set(f"{path}: key '{key}", document.get(key)) for key in SET_KEYS}
 
 
 def _read_set(where: str, entry: object) -> tuple[str, list[str]]:
@@ -142,7 +142,7 @@ def _label(name: str) -> str:
     return labels.get(stem, stem)
 
 
-def _level(name: str, sets: dict[str, tuple[str, list[str]]]) -> Level:
+def _level(name: str, sets: dict[str, tuple[str, list[str]]]) -> _Level:
     if name.startswith("sent-"):
         return "sentence"
     if name.startswith("heilman_double_bind_") and not name.endswith("_one_word"):

@@ -20,7 +20,7 @@ PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
 
 
 @dataclass(frozen=True, slots=True)
-class Caption:
+class CaptionPair:
     """A caption with the right gender and one with the wrong one; `count` is the number of images like it."""
 
     id: str
@@ -49,7 +49,7 @@ class Caption:
         return tuple(pattern.sub(lambda m: ("a " if m[1] else "") + neutral[m[2]], text) for text in texts)
 
 
-Read = tuple[list[Caption], list[str]]  # captions, and notes on those left out
+_Read = tuple[list[CaptionPair], list[str]]  # captions, and notes on those left out
 
 
 def imbalanced_concepts() -> frozenset[str]:
@@ -59,7 +59,7 @@ def imbalanced_concepts() -> frozenset[str]:
     return frozenset(entry["word"] for entry in listed if entry.get("imbalanced"))
 
 
-def embedded_captions(*, frames: bool = False) -> list[Caption]:
+def embedded_captions(*, frames: bool = False) -> list[CaptionPair]:
     """One caption per concept and gender, or per wording (`frames`); a profession with two names is one."""
     table = toml_file("caption_concepts", "concepts")
     captions = []
@@ -76,7 +76,7 @@ def embedded_captions(*, frames: bool = False) -> list[Caption]:
     return captions
 
 
-def _worded(category: str, entry: Mapping[str, Any], group: str, wording: Mapping[str, str]) -> Caption:
+def _worded(category: str, entry: Mapping[str, Any], group: str, wording: Mapping[str, str]) -> CaptionPair:
     """The captions of one concept with a man or a woman in it, in one wording."""
     man = wording["man"]
     woman, _ = toml_file("caption_concepts", "concepts")["words"][man]
@@ -84,10 +84,10 @@ def _worded(category: str, entry: Mapping[str, Any], group: str, wording: Mappin
     word, phrase, count = entry["word"], entry["phrase"], entry["men" if group == "man" else "women"]
     good, bad = (wording["candidate"].format(gender=person, phrase=phrase) for person in (right, wrong))
     references = (wording["reference"].format(gender=right, phrase=phrase),)
-    return Caption(f"{category}/{word}/{group}", group, category, word, good, bad, references, count)
+    return CaptionPair(f"{category}/{word}/{group}", group, category, word, good, bad, references, count)
 
 
-def read_captions(path: Path, *, skip_missing: bool = False) -> Read:
+def read_captions(path: Path, *, skip_missing: bool = False) -> _Read:
     """Read a table of captions; also returns notes on missing images."""
     rows = with_aliases(read_rows(path), ("references",))
     rows, notes = with_their_images(rows, path, skip_missing=skip_missing)
@@ -96,7 +96,7 @@ def read_captions(path: Path, *, skip_missing: bool = False) -> Read:
     return captions, [*notes, *more]
 
 
-def _readable(captions: list[Caption], place: Path, *, skip_missing: bool) -> Read:
+def _readable(captions: list[CaptionPair], place: Path, *, skip_missing: bool) -> _Read:
     """The captions whose image can be read; the others are refused, or left out and counted in a note."""
     broken = unreadable([caption.image for caption in captions if caption.image])
     if not broken:
@@ -111,7 +111,7 @@ def _readable(captions: list[Caption], place: Path, *, skip_missing: bool) -> Re
     return readable, [f"{place.name}: {len(broken)} images left out, cannot be read: {named}"]
 
 
-def _caption(row: Row) -> Caption:
+def _caption(row: Row) -> CaptionPair:
     """The published file calls its columns gender, good_caption, bad_caption and n_images."""
     count = row.number(_either(row, "count", "n_images"))
     count = 1.0 if count is None else count
@@ -123,14 +123,14 @@ def _caption(row: Row) -> Caption:
     group, category = row.text(_either(row, "group", "gender")), row.maybe("category") or "all"
     good, bad = (row.text(_either(row, side, f"{side}_caption")) for side in ("good", "bad"))
     name, concept = row.label("id") or "", row.text("concept")
-    return Caption(name, group, category, concept, good, bad, references, int(count), image)
+    return CaptionPair(name, group, category, concept, good, bad, references, int(count), image)
 
 
 def _either(row: Row, name: str, published: str) -> str:
     return published if name not in row.values and published in row.values else name
 
 
-def _with_ids(captions: Sequence[Caption]) -> list[Caption]:
+def _with_ids(captions: Sequence[CaptionPair]) -> list[CaptionPair]:
     """Give each caption an id of its own: category, concept and group, numbered where they repeat."""
     seen: Counter[str] = Counter()
     named = []
@@ -141,9 +141,9 @@ def _with_ids(captions: Sequence[Caption]) -> list[Caption]:
     return named
 
 
-def with_images(captions: Sequence[Caption], folder: Path, *, skip_missing: bool = False) -> Read:
+def with_images(captions: Sequence[CaptionPair], folder: Path, *, skip_missing: bool = False) -> _Read:
     """Pair each caption with every image in CATEGORY/CONCEPT/GROUP; also returns a note on missing ones."""
-    paired: list[Caption] = []
+    paired: list[CaptionPair] = []
     missing: list[str] = []
     for caption in captions:
         pictures = _pictures(folder, caption.place)

@@ -18,7 +18,7 @@ UNNAMED = "challenge"  # the kind of pairs that state none
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChallengePair:
     """Two texts of which one is better, compared with the same references and source."""
 
     id: str
@@ -29,7 +29,7 @@ class Choice:
     cluster: str  # pairs made from one text belong together
 
 
-def read_choices(path: Path) -> list[Choice]:
+def read_choices(path: Path) -> list[ChallengePair]:
     """The pairs of a file, or of all files in a folder."""
     files = sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
     rows = chain.from_iterable(enumerate(with_aliases(read_rows(file), COLUMNS)) for file in files)
@@ -43,14 +43,14 @@ def read_choices(path: Path) -> list[Choice]:
     return choices
 
 
-def _choice(row: Row, number: int) -> Choice:
+def _choice(row: Row, number: int) -> ChallengePair:
     good, bad = row.text("good"), row.text("bad")
     if not good.strip():
         raise row.fail(f"{row.called('good')} is empty; a pair needs the text that should win")
     name = row.label("id") or f"{row.file.stem}-{number}"
     references, source = tuple(filter(None, row.texts("references"))), row.maybe("source") or None
     of_item = digest(*references, source or "") if references or source else name
-    return Choice(
+    return ChallengePair(
         name,
         Sample(good, references, source, id=name),
         Sample(bad, references, source, id=name),

@@ -24,7 +24,7 @@ else:
     from pathlib import PosixPath as _Path
 
 Columns = Mapping[str, tuple[str, ...]]  # a field of ours to the user's columns; none: the field is not used
-Table = Sequence[Mapping[str, Any]]
+_Table = Sequence[Mapping[str, Any]]
 FIELDS: list[str] = toml_file("columns", "columns")["fields"]
 ALIASES: dict[str, list[str]] = toml_file("columns", "columns")["aliases"]
 CRITERION = "human."  # a table may have one column per criterion: human.fluency
@@ -36,10 +36,10 @@ class DataFile(_Path):
     """A path with the user's names of columns; or a table in memory, for which the path is only a name."""
 
     columns: Columns = {}
-    table: Table | None = None
+    table: _Table | None = None
 
     @classmethod
-    def of(cls, path: str | Path, columns: Columns, table: Table | None = None) -> DataFile:
+    def of(cls, path: str | Path, columns: Columns, table: _Table | None = None) -> DataFile:
         """A path with these columns; pathlib's own constructor takes no more than the path."""
         file = cls(path)
         file.columns, file.table = columns, table
@@ -53,7 +53,7 @@ class DataFile(_Path):
         return self.table is None and super().is_file()
 
 
-def table_of(path: Path) -> Table | None:
+def table_of(path: Path) -> _Table | None:
     """The table in memory that a path stands for; None for a file."""
     return path.table if isinstance(path, DataFile) else None
 

@@ -37,10 +37,10 @@ _MOST_COLUMNS = 10_000  # a wider table is a matrix or an attack; every message 
 _PACKED, _FREE = 100, 10_000_000
 _MQM = {"rater", "category", "severity"}  # the columns of a table of translation errors
 # A record or why it cannot be read, its line, and the line of a table's header.
-Values = tuple[Mapping[str, Any] | RowError, int, int | None]
+_Values = tuple[Mapping[str, Any] | RowError, int, int | None]
 
 
-def file_values(path: Path) -> Iterator[Values]:
+def file_values(path: Path) -> Iterator[_Values]:
     """The records of a file of rows, by its ending."""
     if path.is_dir():  # a folder or a missing path is reported before the file's ending
         raise DataError(f"{path} is a folder; give a file: {', '.join(SUFFIXES)}")
@@ -198,7 +198,7 @@ def _lines(path: Path) -> Iterator[str]:
     yield from _decoded(path).split("\n")[read:]
 
 
-def _json_lines(path: Path) -> Iterator[Values]:
+def _json_lines(path: Path) -> Iterator[_Values]:
     for number, line in enumerate(_lines(path), start=1):
         if line.strip():
             yield _json_record(path, number, line), number, None
@@ -224,7 +224,7 @@ def check_width(record: Collection[str], place: str) -> None:
         raise DataError(f"{place}: {problem}; give those that are read")
 
 
-def _table(path: Path) -> Iterator[Values]:
+def _table(path: Path) -> Iterator[_Values]:
     """Rows of CSV and TSV files with a header; a cell that is a list or a JSON object is read as one."""
     csv.field_size_limit(100_000_000)
     text = _decoded(path)
@@ -265,7 +265,7 @@ def _broken(error: csv.Error, separator: str) -> str:
 
 def named_cells(
     path: Path, rows: Iterator[tuple[int, list[str] | RowError]], unit: str, separator: str
-) -> Iterator[Values]:
+) -> Iterator[_Values]:
     """Rows of cells as records: the first row that is not blank names the columns."""
     columns: list[str] = []
     header = 0
@@ -292,7 +292,7 @@ def _record(
     return dict(zip(columns, map(_cell, cells), strict=True))
 
 
-def _sheet(path: Path) -> Iterator[Values]:
+def _sheet(path: Path) -> Iterator[_Values]:
     """The rows of a workbook's first sheet with content, as a table of texts."""
     yield from named_cells(path, sheet_rows(path), "row", ",")
 
@@ -358,7 +358,7 @@ def _cell(value: str) -> Any:
     return value
 
 
-def _parquet(path: Path) -> Iterator[Values]:
+def _parquet(path: Path) -> Iterator[_Values]:
     """Rows of a Parquet file, by pyarrow: polars panics on a damaged page instead of raising an error."""
     import pyarrow as pa
 

@@ -22,7 +22,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?(\d+,(\d{1,2}|\d{4,})|0,\d{3})$")
 
 
 @lru_cache(10_000)
-def words_of(name: str) -> tuple[str, ...]:
+def _words_of(name: str) -> tuple[str, ...]:
     """The words of a column's name, without capitals and accents.
 
     >>> words_of("Generated Summary"), words_of("refText"), words_of("Bewertung_1-5")
@@ -44,7 +44,7 @@ def _is_accent(letter: str) -> bool:
 
 def _has(name: str, words: Iterable[str]) -> bool:
     """Whether one of these words is among those of a column's name."""
-    own = words_of(name)
+    own = _words_of(name)
     for word in map(_bare, words):
         if is_unspaced(word) and word in _bare(name):
             return True
@@ -64,7 +64,7 @@ def field_named(name: str) -> str | None:
     >>> [field_named(name) for name in ("Generated Summary", "Artikel", "score (1-5)", "summary_length")]
     ['hypothesis', 'source', 'human', None]
     """
-    if set(words_of(name)) & set(_WORDS["never"]):
+    if set(_words_of(name)) & set(_WORDS["never"]):
         return None
     fields = (field for field in _WORDS if field != "never")
     return next((field for field in fields if _has(name, _WORDS[field])), None)
@@ -72,7 +72,7 @@ def field_named(name: str) -> str | None:
 
 def task_named_by(names: Iterable[str]) -> str | None:
     """The task that the words of columns tell; None where they tell none."""
-    told = [name for name in names if not set(words_of(name)) & set(_WORDS["never"])]
+    told = [name for name in names if not set(_words_of(name)) & set(_WORDS["never"])]
     return next((task for word, task in _TASKS.items() if any(_has(name, [word]) for name in told)), None)
 
 

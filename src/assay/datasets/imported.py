@@ -16,7 +16,7 @@ from assay.errors import DataError, nearest, suggest
 from assay.files import file_digest
 from assay.recipe import digest as content_digest
 
-Table = dict[str, dict[tuple[str, str | int], float]]
+_Table = dict[str, dict[tuple[str, str | int], float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ def read_scores(spec: str) -> ImportedScores:
     return ImportedScores(path, _tabled(rows))
 
 
-def _column(rows: Iterable[Row], column: str) -> Table:
-    table: Table = {}
+def _column(rows: Iterable[Row], column: str) -> _Table:
+    table: _Table = {}
     for row in rows:
         given = row.values.get(column)
         if column not in row.values:
@@ -103,10 +103,10 @@ def _column(rows: Iterable[Row], column: str) -> Table:
     return table
 
 
-def _tabled(rows: Sequence[Row]) -> Table:
+def _tabled(rows: Sequence[Row]) -> _Table:
     is_long = {"metric", "score"} <= set(rows[0].values)
     columns = ["score"] if is_long else [name for name in rows[0].values if name not in ("case", "role")]
-    table: Table = {} if is_long else {metric: {} for metric in columns}
+    table: _Table = {} if is_long else {metric: {} for metric in columns}
     for row in rows:
         for column in columns:
             if (score := row.number(column)) is not None:

@@ -77,9 +77,9 @@ def _described_table(path: Path, rows: list[Row]) -> Described:
     for kind in _PAIRED:
         if _fits({*columns, *aliases}, kind):
             return Described(path, frozenset({kind}), columns, aliases)
-    if "hypothesis" in columns or recognise(rows, ("hypothesis",), records.KNOWN):
-        return _described_rows(path, rows, (*ratings.FIELDS, "human"), ())
-    return _described_rows(path, rows, ("references", "source"), records.KNOWN)
+    if "hypothesis" in columns or recognise(rows, ("hypothesis",), records.RECORD_COLUMNS):
+        return _described_rows(path, rows, (*ratings.TEXT_FIELDS, "human"), ())
+    return _described_rows(path, rows, ("references", "source"), records.RECORD_COLUMNS)
 
 
 def _described_rows(path: Path, rows: list[Row], wanted: Sequence[str], own: Sequence[str]) -> Described:

@@ -13,7 +13,7 @@ from assay.grouping import grouped
 
 MOST = 0.1  # of a file: with more, what is left may no longer be what its owner meant to test
 _NAMED = 5  # rows that are named
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -34,12 +34,12 @@ class LeftOut:
     def used(self) -> int:
         return self.rows - self.lost
 
-    def keep(self, rows: Iterable[Row], read: Callable[[Row, int], T]) -> list[T]:
+    def keep(self, rows: Iterable[Row], read: Callable[[Row, int], _T]) -> list[_T]:
         """What is read of each row and its number; one that cannot be read is left out.
 
         A file of which many cannot be read is refused.
         """
-        kept: list[T] = []
+        kept: list[_T] = []
         for row in rows:
             number = self.rows
             self.rows += 1 if row.problem is None else row.problem.rows

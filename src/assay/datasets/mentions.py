@@ -18,7 +18,7 @@ from assay.datasets.swaps import Swapped, embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES, load_lexicon
 from assay.models.nlp import Parse, parse
 
-GENDERS = {"female": "male", "male": "female"}
+OTHER_GENDER = {"female": "male", "male": "female"}
 _FORMS = ("adjective", "plural", "name")  # of the terms that are looked for
 _MORE_PEOPLE = ("people", "persons", "folk", "family", "families", "couple", "couples", "community")
 # Words for people that often mean something else after an adjective: the old head, a German shepherd.
@@ -81,9 +81,9 @@ def gender_mentions(texts: Sequence[str]) -> list[Mentioned]:
 
 
 def _gender_of(swapped: Swapped, *, is_named: bool) -> Mentioned:
-    if is_named or swapped.content not in GENDERS:
-        return Mentioned(frozenset(GENDERS))
-    return Mentioned(frozenset({swapped.content}), {GENDERS[swapped.content]: swapped.text})
+    if is_named or swapped.content not in OTHER_GENDER:
+        return Mentioned(frozenset(OTHER_GENDER))
+    return Mentioned(frozenset({swapped.content}), {OTHER_GENDER[swapped.content]: swapped.text})
 
 
 def _names_a_person(parsed: Parse) -> bool:

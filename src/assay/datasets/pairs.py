@@ -11,21 +11,21 @@ from typing import Any
 
 from assay.core import Image
 from assay.datasets.files import SUFFIXES
-from assay.datasets.published.formats import naming_nearest, recognise
+from assay.datasets.published.formats import naming_nearest, published_form
 from assay.datasets.published.opened import Opened
-from assay.datasets.published.pairs import READERS, is_winobias, read_winobias
+from assay.datasets.published.pairs import PAIR_READERS, is_winobias, read_winobias
 from assay.datasets.rows import Row, with_aliases, with_their_images
 from assay.datasets.templates import Construction
 from assay.errors import DataError
 from assay.files import data_path, toml_file
 from assay.grouping import repeated
 
-KNOWN: list[str] = toml_file("columns", "columns")["pairs"]["known"]
+_KNOWN: list[str] = toml_file("columns", "columns")["pairs"]["known"]
 DESCRIBED: list[str] = toml_file("columns", "columns")["pairs"]["described"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class StereotypePair:
     """Two texts that differ in the group they mention, and references that mention neither."""
 
     id: str
@@ -48,9 +48,11 @@ class Pair:
         return tuple(column for column in self.meta if column not in DESCRIBED)
 
 
-def read_pair_files(paths: Sequence[Path], *, skip_missing: bool = False) -> tuple[list[Pair], list[str]]:
+def read_pair_files(
+    paths: Sequence[Path], *, skip_missing: bool = False
+) -> tuple[list[StereotypePair], list[str]]:
     """Read pairs from files in any known form; also returns notes on what could not be used."""
-    pairs: list[Pair] = []
+    pairs: list[StereotypePair] = []
     notes: list[str] = []
     for path in paths:
         if is_winobias(path):
@@ -79,11 +81,11 @@ def _files_of(path: Path) -> list[Path]:
     return tables
 
 
-def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
+def _read(path: Path, skip_missing: bool) -> tuple[list[StereotypePair], list[str]]:
     opened = Opened(path)
-    form = recognise(opened, "pairs")
-    if form is not None and form.name in READERS:
-        published, notes = READERS[form.name](opened)
+    form = published_form(opened, "pairs")
+    if form is not None and form.name in PAIR_READERS:
+        published, notes = PAIR_READERS[form.name](opened)
         return _pairs(published), notes
     if form is not None and form.name == "metric-fairness":
         return _from_candidates(path, opened.records), []
@@ -91,13 +93,13 @@ def _read(path: Path, skip_missing: bool) -> tuple[list[Pair], list[str]]:
         raise DataError(
             f"{path}: WinoBias; name its files pro_stereotyped_* and anti_stereotyped_*, side by side"
         )
-    rows = with_aliases(opened.records, ("stereotype", "anti_stereotype", "references", "source"), KNOWN)
+    rows = with_aliases(opened.records, ("stereotype", "anti_stereotype", "references", "source"), _KNOWN)
     rows, notes = with_their_images(rows, path, skip_missing=skip_missing)
     with naming_nearest(opened, "pairs"):
         return _pairs(rows), notes
 
 
-def _from_candidates(path: Path, rows: Sequence[Row]) -> list[Pair]:
+def _from_candidates(path: Path, rows: Sequence[Row]) -> list[StereotypePair]:
     """Pairs in the Metric-Fairness form: two lines per pair, the stereotype first."""
     if len(rows) % 2:
         raise DataError(f"{path}: {len(rows)} lines, but a pair is two lines (stereotype, anti-stereotype)")
@@ -105,26 +107,28 @@ def _from_candidates(path: Path, rows: Sequence[Row]) -> list[Pair]:
     for number, (pro, anti) in enumerate(zip(rows[::2], rows[1::2], strict=True)):
         texts = pro.text("candidate"), anti.text("candidate")
         references = pro.texts("reference"), anti.texts("reference")
-        pairs.append(Pair(f"{path.stem}-{number}", path.stem, *texts, *references))
+        pairs.append(StereotypePair(f"{path.stem}-{number}", path.stem, *texts, *references))
     return pairs
 
 
-def _pairs(rows: Iterable[Row]) -> list[Pair]:
+def _pairs(rows: Iterable[Row]) -> list[StereotypePair]:
     return [_pair(row, number) for number, row in enumerate(rows)]
 
 
-def _pair(row: Row, number: int) -> Pair:
+def _pair(row: Row, number: int) -> StereotypePair:
     stereotype, anti_stereotype = row.text("stereotype"), row.text("anti_stereotype")
     references = row.texts("references") or row.texts("reference")
     if not references:
         raise row.missing("references", " (or 'reference': the neutral text both are compared with)")
     name, attribute = row.label("id") or f"{row.file.stem}-{number}", row.maybe("attribute") or row.file.stem
     others = row.texts("anti_reference") or references
-    source, image, meta = row.maybe("source"), row.image(), row.unknown(KNOWN)
-    return Pair(name, attribute, stereotype, anti_stereotype, references, others, source, image, meta)
+    source, image, meta = row.maybe("source"), row.image(), row.unknown(_KNOWN)
+    return StereotypePair(
+        name, attribute, stereotype, anti_stereotype, references, others, source, image, meta
+    )
 
 
-def embedded_pairs(names: Sequence[str] = ()) -> list[Pair]:
+def embedded_pairs(names: Sequence[str] = ()) -> list[StereotypePair]:
     """The embedded pairs of these sets; by default all of them."""
     chosen = names or [path.stem for path in sorted(data_path("stereotypes").glob("*.jsonl"))]
     return read_pair_files([data_path("stereotypes", f"{name}.jsonl") for name in chosen])[0]

@@ -18,9 +18,9 @@ from assay.datasets.rows import Row, read_sources, stream_rows
 from assay.errors import DataError
 from assay.grouping import repeated
 
-KNOWN = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
+RATING_COLUMNS = ("id", "hypothesis", "references", "source", "image", "system", "doc", "human")
 TEXTS = ("hypothesis", "references", "source")
-FIELDS = (*TEXTS, "system", "doc")  # fields whose other names are recognised, and so are ratings
+TEXT_FIELDS = (*TEXTS, "system", "doc")  # fields whose other names are recognised, and so are ratings
 CHUNK = 100_000  # rows of a file that are in memory at a time
 LARGEST = 1e50  # correlations multiply four ratings, which must not overflow
 FLAT = "human."  # a table may have one column per criterion: human.fluency
@@ -55,7 +55,7 @@ def read_samples(
     Rows that cannot be used are counted in `left_out`.
     """
     sources, left_out = read_sources(path), left_out or LeftOut(path)
-    rows = stream_rows(path, (*FIELDS, "human") if rated else FIELDS, limit)
+    rows = stream_rows(path, (*TEXT_FIELDS, "human") if rated else TEXT_FIELDS, limit)
     return unique(left_out.keep(rows, partial(_rated, sources, skip_missing)), path)
 
 
@@ -69,7 +69,7 @@ def stream_samples(
 ) -> Iterator[list[Rated]]:
     """`read_samples` without ratings, so many at a time: a file need not fit in memory."""
     sources, left_out, seen = read_sources(path), left_out or LeftOut(path), set[str]()
-    rows = iter(stream_rows(path, FIELDS, limit))
+    rows = iter(stream_rows(path, TEXT_FIELDS, limit))
     read = partial(_rated, sources, skip_missing)
     named: bool | None = None
     while block := list(islice(rows, size or CHUNK)):
@@ -178,5 +178,5 @@ def _rated(sources: Mapping[str, str], skip_missing: bool, row: Row, number: int
     named = row.label("id") or f"{row.file.stem}-{number}"
     image = None if skip_missing and row.lacks_image() else row.image()
     sample = Sample(hypothesis, references, source, image, id=named)
-    meta = {c: v for c, v in row.unknown(KNOWN).items() if not c.startswith(FLAT)}
+    meta = {c: v for c, v in row.unknown(RATING_COLUMNS).items() if not c.startswith(FLAT)}
     return Rated(named, sample, system, doc, human_ratings(row), meta or _NO_META)

@@ -13,7 +13,7 @@ from assay.core import NearWrong, Record
 from assay.datasets.files import text_lines
 from assay.datasets.headings import task_named_by
 from assay.datasets.left_out import LeftOut
-from assay.datasets.ratings import FIELDS, human_ratings
+from assay.datasets.ratings import TEXT_FIELDS, human_ratings
 from assay.datasets.rows import Row, every_row, read_sources, readable, with_aliases
 from assay.errors import DataError, suggest
 from assay.files import data_path, jsonl_file, toml_file
@@ -23,8 +23,19 @@ from assay.recipe import digest
 from assay.vocabulary import TASKS, Language, Task
 
 CORPORA: dict[Task, str] = toml_file("columns", "columns")["corpora"]
-KNOWN = ("id", "gold", "references", "source", "task", "context", "doc", "reworded", "wrong", "candidates")
-_RECOGNISED = (*FIELDS, "human")
+RECORD_COLUMNS = (
+    "id",
+    "gold",
+    "references",
+    "source",
+    "task",
+    "context",
+    "doc",
+    "reworded",
+    "wrong",
+    "candidates",
+)
+_RECOGNISED = (*TEXT_FIELDS, "human")
 FEWEST_BETTER = 30  # texts by which a metric that is right nine times in ten surely reaches the bar of 75
 ONLY_REFERENCE = (
     "the only reference would be the text itself: this needs a second reference, hypotheses, or "
@@ -51,8 +62,8 @@ def embedded_records(task: Task, language: Language = "en") -> list[Record]:
             raise DataError(
                 f"there are no embedded texts of {task} in {language_name(language)}: translations only"
             )
-        return read_records(data_path("languages", language, "translation.jsonl"), task=task)
-    records = read_records(data_path("corpora", f"{CORPORA[task]}.jsonl"), task=task)
+        return read_record_table(data_path("languages", language, "translation.jsonl"), task=task)
+    records = read_record_table(data_path("corpora", f"{CORPORA[task]}.jsonl"), task=task)
     variants = {row["id"]: row for row in jsonl_file("variants", CORPORA[task])}
     records = [_with_variants(record, variants.get(record.id)) for record in records]
     if task == "open-ended":
@@ -71,7 +82,9 @@ def _with_variants(record: Record, row: Mapping[str, Any] | None) -> Record:
     return replace(record, reworded=(row["near"], row["far"]), wrong=wrong, candidates=candidates)
 
 
-def read_records(path: Path, *, task: Task | None = None, left_out: LeftOut | None = None) -> list[Record]:
+def read_record_table(
+    path: Path, *, task: Task | None = None, left_out: LeftOut | None = None
+) -> list[Record]:
     """The records of a file; `NAME_sources.jsonl` beside it is joined on `doc`.
 
     The clean text is the column `gold`, else a hypothesis, else the first of several references. Rows that
@@ -80,7 +93,7 @@ def read_records(path: Path, *, task: Task | None = None, left_out: LeftOut | No
     left_out = left_out or LeftOut(path)
     rows = every_row(path)
     has_gold = any("gold" in row.values for row in rows)
-    rows = with_aliases(rows, ("references", "source") if has_gold else _RECOGNISED, KNOWN)
+    rows = with_aliases(rows, ("references", "source") if has_gold else _RECOGNISED, RECORD_COLUMNS)
     columns = {column for row in rows for column in row.values}
     default = task or guess_task(readable(rows))
     read = partial(_record, default, read_sources(path))
@@ -226,7 +239,7 @@ def _record(task: Task, sources: Mapping[str, str], row: Row, number: int) -> Re
     if not gold.strip():
         raise row.fail("column 'gold' is empty; a record needs the text to be tested")
     doc = row.values.get("doc")
-    meta = row.unknown(KNOWN) | ({} if doc is None else {"doc": str(doc)})
+    meta = row.unknown(RECORD_COLUMNS) | ({} if doc is None else {"doc": str(doc)})
     named = row.label("id") or f"{row.file.stem}-{number}"
     source = row.maybe("source") or sources.get(str(doc))
     record = Record(named, gold, task, row.texts("references"), source, row.texts("context"), (), meta)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Image, Sample
-from assay.datasets.captions import Caption, embedded_captions
+from assay.datasets.captions import CaptionPair, embedded_captions
 from assay.files import toml_file
 from assay.models.captioner import train_captioner
 from assay.models.vision import images_at, train_clip
@@ -39,7 +39,7 @@ def _table() -> dict[str, Any]:
 class Scene:
     """What a picture shows; `key` is the seed of everything else in it."""
 
-    caption: Caption
+    caption: CaptionPair
     cues: tuple[str, str, str]  # hair, clothes, build
     key: str
 
@@ -50,10 +50,10 @@ class Scene:
 
 
 @cache
-def concept_captions() -> dict[str, dict[str, Caption]]:
+def concept_captions() -> dict[str, dict[str, CaptionPair]]:
     """The paper's captions of each drawn concept, by the concept's path and the group."""
     drawn = {f"{category}/{word}" for category, words in _table()["concepts"].items() for word in words}
-    by_path: dict[str, dict[str, Caption]] = {}
+    by_path: dict[str, dict[str, CaptionPair]] = {}
     for caption in embedded_captions():
         path = f"{caption.category}/{caption.concept}"
         if path in drawn:
@@ -122,7 +122,7 @@ def _shapes(pen: Any, shapes: Iterable[str], corner: tuple[int, int], colours: M
         kinds[kind]([int(end) + corner[place % 2] for place, end in enumerate(ends)], fill=colours[colour])
 
 
-def reworded(caption: Caption, group: str, rng: Random) -> str:
+def reworded(caption: CaptionPair, group: str, rng: Random) -> str:
     """A caption of the concept that names `group`, in one of several wordings."""
     wordings = _table()["wordings"]
     text = caption.good if group == caption.group else caption.bad
@@ -161,7 +161,7 @@ def even_scenes(per_group: int, seed: int) -> list[Scene]:
     return [make_scene(path, group, f"{seed}/even/{number}") for path, group, number in cells]
 
 
-def rendered_captions(per_group: int, seed: int) -> list[Caption]:
+def rendered_captions(per_group: int, seed: int) -> list[CaptionPair]:
     """The paper's captions of drawn pictures, as many of either group of every concept."""
     scenes = even_scenes(per_group, seed)
     pairs = zip(scenes, rendered(scenes), strict=True)

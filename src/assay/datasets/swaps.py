@@ -17,7 +17,7 @@ from assay.models.nlp import Parse, parse
 
 Gender = Literal["male", "female"]
 Content = Literal["male", "female", "both", "neutral"]
-LONGEST = 3  # tokens of an entry: all - boys
+_LONGEST = 3  # tokens of an entry: all - boys
 _OTHER: Mapping[Gender, Gender] = {"male": "female", "female": "male"}
 
 
@@ -91,7 +91,7 @@ def _gendered(parsed: Parse, swaps: SwapList) -> Iterator[tuple[int, int, Counte
     """(start, end, counterpart) of the words to swap, left to right; the longest match wins."""
     start = 0
     while start < len(parsed.tokens):
-        for end in range(min(start + LONGEST, len(parsed.tokens)), start, -1):
+        for end in range(min(start + _LONGEST, len(parsed.tokens)), start, -1):
             if known := swaps.find(_surface(parsed, start, end).lower(), parsed.tokens[end - 1].tag):
                 yield start, end, known
                 start = end - 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assay.core import Sample
 from assay.datasets.left_out import LeftOut
-from assay.datasets.ratings import FIELDS
+from assay.datasets.ratings import TEXT_FIELDS
 from assay.datasets.rows import Row, every_row, read_sources, with_aliases
 from assay.errors import DataError
 
@@ -34,7 +34,7 @@ def read_outputs(path: Path, left_out: LeftOut | None = None) -> list[Outputs]:
     """
     left_out = left_out or LeftOut(path)
     read = partial(_output, read_sources(path))
-    written = left_out.keep(with_aliases(every_row(path), FIELDS), read)
+    written = left_out.keep(with_aliases(every_row(path), TEXT_FIELDS), read)
     systems = {system for _, system, _, _ in written}
     if len(systems) < _FEWEST:
         raise DataError(f"{path} names one system, {next(iter(systems))!r}; impact compares two or more")

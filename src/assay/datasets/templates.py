@@ -79,7 +79,7 @@ class Occupation:
     winobias: bool
 
 
-def render(text: str, slots: Mapping[str, str], *, plural: bool = False) -> str:
+def fill_slots(text: str, slots: Mapping[str, str], *, plural: bool = False) -> str:
     """Fill the slots of a text; an empty word leaves no gap.
 
     >>> render("{a} {adj} cook said {he} {was|were} tired.", {"adj": "old", "he": "they"}, plural=True)

@@ -18,15 +18,15 @@ from assay.models import adapters, weights
 from assay.models.torch import Loaded, Overlong, Precision, load, model_pins
 
 _SIZE = re.compile(r"[-_]\d+(\.\d+)?[MB]$")  # m2m100_418M: the size at the end of a model's name
-Cut = Literal["warn", "error"]  # what happens to a text that is too long: cut and counted, or refused
-T = TypeVar("T")
+Shortened = Literal["warn", "error"]  # what happens to a text that is too long: cut and counted, or refused
+_T = TypeVar("_T")
 # Fields that many metrics have, with type and default. `cut` is `overlong` without windows.
 _SHARED: dict[str, tuple[str, Any, Any]] = {
     "reduce": ("reduce", Reduce, "max"),
     "mean": ("reduce", Reduce, "mean"),
     "adapter": ("adapter", str | None, None),
     "overlong": ("overlong", Overlong, "warn"),
-    "cut": ("overlong", Cut, "warn"),
+    "cut": ("overlong", Shortened, "warn"),
     "precision": ("precision", Precision, "float32"),
     "average": ("average", bool, True),
     "prompt": ("prompt", str, ""),
@@ -35,10 +35,10 @@ _SHARED: dict[str, tuple[str, Any, Any]] = {
 
 
 @dataclass_transform(frozen_default=True)
-def neural(name: str, *shared: str) -> Callable[[type[T]], type[T]]:
+def neural(name: str, *shared: str) -> Callable[[type[_T]], type[_T]]:
     """Decorate the class of a metric on a model, as `metric` does; the shared fields follow its own."""
 
-    def decorate(kind: type[T]) -> type[T]:
+    def decorate(kind: type[_T]) -> type[_T]:
         for field, typed, default in (_SHARED[key] for key in shared):
             kind.__annotations__[field] = typed
             setattr(kind, field, default)

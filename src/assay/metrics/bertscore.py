@@ -19,7 +19,7 @@ from assay.datasets.records import embedded_records
 from assay.errors import DataError, MetricError, SpecError, WeightsError
 from assay.files import file_digest
 from assay.metrics.base import Neural, matching_explanation, scored
-from assay.metrics.common import metric, tables
+from assay.metrics.common import metric, metric_tables
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
 from assay.models.lazy import torch
 from assay.models.loading import plain_folder, read_config
@@ -312,7 +312,7 @@ _OWNERS = frozenset({"google-bert", "FacebookAI", "distilbert", "openai-communit
 
 def last_layer(model: str) -> int | None:
     """Return the number of the last layer of a carried sentence encoder, None for any other model."""
-    number: int | None = tables("layers")["last"].get(model)
+    number: int | None = metric_tables("layers")["last"].get(model)
     return number
 
 
@@ -320,7 +320,7 @@ def tuned_layer(model: str) -> int | None:
     """Return the layer for a model by its name alone; no file is opened."""
     owner, _, name = model.partition("/")
     known = name if owner in _OWNERS else model  # as bert-score spells it
-    number: int | None = tables("layers")["tuned"].get(known, last_layer(model))
+    number: int | None = metric_tables("layers")["tuned"].get(known, last_layer(model))
     return number
 
 
@@ -353,4 +353,4 @@ def _layer_by_shape(config: dict[str, Any]) -> int | None:
         return None
     width = config.get("hidden_size") or config.get("dim")
     shape = f"{config.get('model_type')} {_layer_count(config)} {width} {config.get('vocab_size')}"
-    return tuned_layer(tables("layers")["shapes"].get(shape, ""))
+    return tuned_layer(metric_tables("layers")["shapes"].get(shape, ""))

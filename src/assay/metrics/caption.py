@@ -60,7 +60,7 @@ class DocumentFrequencies:
 Vector = tuple[list[tuple[dict[Gram, float], float]], int]
 
 
-def vector(text: str, table: DocumentFrequencies, tokenize: Tokenize) -> Vector:
+def _vector(text: str, table: DocumentFrequencies, tokenize: Tokenize) -> Vector:
     """Return the caption's tf-idf weights."""
     counts = order_counts(text, tokenize)
     weights = [{gram: k * table.idf(gram) for gram, k in order.items()} for order in counts]
@@ -111,7 +111,7 @@ class Cider(JavaBacked, Metric):
                 "cider weighs n-grams by how few items have them and needs the references of at least two "
                 "items: score a dataset, or call .fitted(references) with one tuple of references per item"
             )
-        vectors = {text: vector(text, self.table, tokenize) for text in distinct_texts(samples)}
+        vectors = {text: _vector(text, self.table, tokenize) for text in distinct_texts(samples)}
         values: list[float | None] = []
         for sample in samples:
             others = (vectors[text] for text in sample.references)

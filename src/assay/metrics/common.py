@@ -19,14 +19,14 @@ from assay.core import Answer, Floats, Measure, Metric, Sample
 from assay.errors import SpecError
 from assay.vocabulary import Need
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclass_transform(frozen_default=True)
-def metric(name: str) -> Callable[[type[T]], type[T]]:
+def metric(name: str) -> Callable[[type[_T]], type[_T]]:
     """Decorate the class of the metric of that name: a frozen dataclass with the facts about it."""
 
-    def decorate(kind: type[T]) -> type[T]:
+    def decorate(kind: type[_T]) -> type[_T]:
         for key, value in (_facts().get(name, {}) | {"name": name}).items():
             setattr(kind, key, value)
         return dataclass(frozen=True)(kind)
@@ -35,7 +35,7 @@ def metric(name: str) -> Callable[[type[T]], type[T]]:
 
 
 @cache
-def tables(name: str) -> dict[str, Any]:
+def metric_tables(name: str) -> dict[str, Any]:
     """Return the tables of a TOML file beside the metrics."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
 
@@ -43,7 +43,7 @@ def tables(name: str) -> dict[str, Any]:
 @cache
 def _facts() -> dict[str, dict[str, Any]]:
     facts: dict[str, dict[str, Any]] = {}
-    for row in tables("facts")["metric"]:
+    for row in metric_tables("facts")["metric"]:
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
         if "range" in values:
             values["range"] = tuple(None if isinf(end) else end for end in values["range"])

@@ -24,7 +24,7 @@ from assay.metrics.text import memo, tokens
 
 # sacreBLEU's limits (lib_ter.py).
 MAX_SHIFT_SIZE, MAX_SHIFT_DISTANCE, BEAM_WIDTH, MAX_CANDIDATES = 10, 50, 25, 1000
-FAR = 10**9
+_FAR = 10**9
 TerTokenize = Literal["tercom", "char", "zh", "13a"]
 
 
@@ -38,7 +38,7 @@ class Band:
     def at(self, column: int) -> int:
         """Return the cost in a column; outside of the band it is very large."""
         place = column - self.start
-        return self.costs[place] if 0 <= place < len(self.costs) else FAR
+        return self.costs[place] if 0 <= place < len(self.costs) else _FAR
 
 
 def beam(hypothesis: str, reference: str, known: Sequence[Band] = ()) -> list[Band]:
@@ -59,9 +59,9 @@ def _next_band(above: Band, word: str, reference: str, first: int, last: int) ->
     held = len(above.costs)
     shift = first - above.start
     over = above.costs[max(shift, 0) : max(shift, 0) + last - first]
-    over += [FAR] * (last - first - len(over))
+    over += [_FAR] * (last - first - len(over))
     if first:
-        left, diagonal, costs = FAR, above.costs[shift - 1] if 0 < shift <= held else FAR, list[int]()
+        left, diagonal, costs = _FAR, above.costs[shift - 1] if 0 < shift <= held else _FAR, list[int]()
     else:
         left, diagonal, costs = over[0] + 1, over[0], [over[0] + 1]
     for up, other in zip(over[len(costs) :], reference[max(first - 1, 0) : last - 1], strict=True):
@@ -161,7 +161,7 @@ def best_shift(hyp: str, ref: str, checked: int) -> tuple[int, str, int]:
             checked += 1
             rank = (length, -start, -target)
             # A shift must save more than the best so far, or as much and rank above it.
-            least = 1 - FAR if best is None else best[0] + (rank <= best[1:])
+            least = 1 - _FAR if best is None else best[0] + (rank <= best[1:])
             moved = shift(hyp, start, length, target)
             saved = before - _distance(moved, ref, rows[: min(start, target) + 1], before - least)
             if saved >= least:

@@ -11,7 +11,7 @@ import numpy as np
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
 from assay.metrics.base import Neural, neural, scored, softmax
-from assay.metrics.common import metric, tables
+from assay.metrics.common import metric, metric_tables
 from assay.metrics.text import segments
 from assay.models.encoder import logits
 from assay.models.lazy import torch
@@ -23,7 +23,7 @@ _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
 _LONGEST = 1024
 _PIECE_WORDS = 500  # of MiniCheck's pieces of a document
 _CHECK_TOKENS = 2048
-Job = tuple[tuple[str, ...], tuple[str, ...]]  # pieces of a source, claims
+_Job = tuple[tuple[str, ...], tuple[str, ...]]  # pieces of a source, claims
 _CHUNK_WORDS = 350  # AlignScore's size of a piece of a document
 
 
@@ -108,7 +108,7 @@ class NliFaithful(_Entailment):
         return whole_pieces(source, _CHUNK_WORDS)
 
 
-def _best_support(jobs: Sequence[Job], chances: Floats, cuts: list[int]) -> Scores:
+def _best_support(jobs: Sequence[_Job], chances: Floats, cuts: list[int]) -> Scores:
     """Return the mean over a job's claims of the best of its pieces, from one chance per claim and piece."""
     answers = []
     parts = segments(len(pieces) * len(claims) for pieces, claims in jobs)
@@ -220,7 +220,7 @@ class UniEvalFact(UniEval):
     model: str = "MingZhong/unieval-fact"
 
 
-_QUESTIONS: dict[str, dict[str, tuple[str, str]]] = tables("facts")["unieval"]
+_QUESTIONS: dict[str, dict[str, tuple[str, str]]] = metric_tables("facts")["unieval"]
 _JOINED: dict[str, Callable[[Sequence[float]], Any]] = {"mean": np.mean, "max": max, "sum": sum}
 
 

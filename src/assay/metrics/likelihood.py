@@ -13,7 +13,7 @@ import numpy as np
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
 from assay.metrics.base import Neural, neural, scored
-from assay.metrics.common import metric, tables
+from assay.metrics.common import metric, metric_tables
 from assay.metrics.text import reduced, segments
 from assay.models.encoder import Differentiable, Texts
 from assay.models.lazy import torch
@@ -22,8 +22,8 @@ from assay.models.torch import IdsAndCuts, Loaded, Overlong, Precision, content_
 
 Scale = Literal["perplexity", "log"]
 Piece = tuple[list[int], list[int]]  # context ids, scored ids
-Given = Sequence[Sequence[str]]  # the texts after which a hypothesis is scored, per sample
-TEMPLATES: dict[str, str] = tables("facts")["templates"]
+_Given = Sequence[Sequence[str]]  # the texts after which a hypothesis is scored, per sample
+TEMPLATES: dict[str, str] = metric_tables("facts")["templates"]
 
 
 def _scaled(logs: Sequence[LogProbs], scale: Scale) -> float | None:
@@ -137,7 +137,7 @@ class GptScore(Neural, Metric):
         means = [[float(v.mean()) for v in logs[part] if len(v)] for part in segments(map(len, given))]
         return Scores([reduced(values, self.reduce) for values in means], {"truncated": cuts})
 
-    def _rows(self, loaded: Loaded, samples: Sequence[Sample], given: Given) -> tuple[list[Row], list[int]]:
+    def _rows(self, loaded: Loaded, samples: Sequence[Sample], given: _Given) -> tuple[list[Row], list[int]]:
         """Return the ids given and scored, one row per given text, and the ids cut per sample."""
         before, after = split_template(self.template)
         contexts = content_ids(loaded, [before.replace("{given}", text) for texts in given for text in texts])

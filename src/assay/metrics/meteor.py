@@ -34,7 +34,7 @@ def wordnet() -> Any:
 
 
 @lru_cache(maxsize=50_000)
-def synonyms(word: str) -> frozenset[str]:
+def wordnet_synonyms(word: str) -> frozenset[str]:
     """Return the word and the one-word lemmas of its synsets."""
     lemmas = (lemma.name() for synset in wordnet().synsets(word) for lemma in synset.lemmas())
     return frozenset(name for name in lemmas if "_" not in name) | {word}
@@ -72,7 +72,7 @@ def meteor(hypothesis: Sequence[str], reference: Sequence[str], *, use_synonyms:
     hyp, ref = ([(place, stem(word)) for place, word in words] for words in (hyp, ref))
     pairs += match(hyp, ref, lambda word: (word,))
     if use_synonyms:
-        pairs += match(hyp, ref, synonyms)
+        pairs += match(hyp, ref, wordnet_synonyms)
     if not pairs:
         return 0.0
     pairs.sort()

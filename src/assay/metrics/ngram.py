@@ -316,7 +316,7 @@ def _weighted(hyp: Counts, ref: Counts, bits: Bits, total: int) -> float:
     return shared / total if total else 0.0
 
 
-PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 NLTK_EPSILON = 1e-16
 
 
@@ -324,9 +324,9 @@ def _words(text: str) -> tuple[str, ...]:
     """Return the words of chrF++: one punctuation mark is parted from a word's end, else from its start."""
     words: list[str] = []
     for word in text.split():
-        if len(word) > 1 and word[-1] in PUNCTUATION:
+        if len(word) > 1 and word[-1] in _PUNCTUATION:
             words += [word[:-1], word[-1]]
-        elif len(word) > 1 and word[0] in PUNCTUATION:
+        elif len(word) > 1 and word[0] in _PUNCTUATION:
             words += [word[0], word[1:]]
         else:
             words.append(word)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from assay.metrics.common import tables
+from assay.metrics.common import metric_tables
 
-_LISTS: dict[str, str] = tables("facts")["ptb"]
+_LISTS: dict[str, str] = metric_tables("facts")["ptb"]
 # The list of pycocoevalcap's tokenizer: what it leaves out.
 PUNCTUATION = frozenset(
     "'' ' `` ` -LRB- -RRB- -LCB- -RCB- . ? ! , : - -- ... ;".split()  # noqa: SIM905

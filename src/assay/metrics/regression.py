@@ -15,8 +15,8 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import SpecError, WeightsError
-from assay.metrics.base import Cut, Neural, neural, reduced_scores
-from assay.metrics.common import metric, tables
+from assay.metrics.base import Neural, Shortened, neural, reduced_scores
+from assay.metrics.common import metric, metric_tables
 from assay.metrics.text import Reduce
 from assay.models.encoder import Differentiable, Texts, logits
 from assay.models.estimator import Estimator, Reading, checkpoint_digest, load_estimator, read_groups
@@ -120,8 +120,8 @@ class Reward(Neural, Metric):
         return Scores(forward_rows(loaded, rows, forward, 1 if fill is None else None), {"truncated": cuts})
 
 
-Form = Literal["23", "23-qe", "24", "24-qe"]
-_FORMS: dict[Form, tuple[str, int]] = tables("facts")["metricx"]
+_Form = Literal["23", "23-qe", "24", "24-qe"]
+_FORMS: dict[_Form, tuple[str, int]] = metric_tables("facts")["metricx"]
 
 
 @metric("metricx")
@@ -135,18 +135,18 @@ class MetricX(Neural, Metric):
     model: str = "google/metricx-23-large-v2p0"
     token: NonNegative = 250089  # <extra_id_10>, whose logit was trained to be the score
     reduce: Reduce = "max"
-    overlong: Cut = "warn"
+    overlong: Shortened = "warn"
     precision: Precision = "float32"
     form: Literal["auto", "23", "23-qe", "24", "24-qe"] = "auto"
     tokenizer: str = "google/mt5-xl"
 
     @property
-    def chosen_form(self) -> Form | None:
+    def chosen_form(self) -> _Form | None:
         """The form given, or the one that the model's name tells; None where it tells none."""
         if self.form != "auto":
             return self.form
         year = re.search(r"metricx-(23|24)(-qe)?", self.model.lower())
-        return cast(Form, "".join(year.groups(""))) if year else None
+        return cast(_Form, "".join(year.groups(""))) if year else None
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -188,7 +188,9 @@ class MetricX(Neural, Metric):
         return reduced_scores(-np.clip(values, 0.0, 25.0), cuts, texts, self.reduce)
 
 
-Group = list[tuple[str, ...]]  # texts that are read jointly, hypothesis first; the last tuple holds all texts
+_Group = list[
+    tuple[str, ...]
+]  # texts that are read jointly, hypothesis first; the last tuple holds all texts
 
 
 class _Comet(Neural, Metric):
@@ -211,7 +213,7 @@ class _Comet(Neural, Metric):
             raise WeightsError(f"{self.model} reads a reference; use comet")
         return estimator
 
-    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[Group]:
+    def groups(self, estimator: Estimator, sample: Sample) -> Iterator[_Group]:
         """Iterate over what is read for one score: the hypothesis with the source, or with each reference."""
         hypothesis, source = sample.hypothesis, sample.source or ""
         if "references" not in self.needs:
@@ -229,7 +231,7 @@ class _Comet(Neural, Metric):
         compute = self._joint_scores if estimator.reads_jointly else self._vector_scores
         return reduced_scores(*compute(estimator, list(chain.from_iterable(groups))), groups, self.reduce)
 
-    def _joint_scores(self, estimator: Estimator, groups: Sequence[Group]) -> tuple[Floats, list[int]]:
+    def _joint_scores(self, estimator: Estimator, groups: Sequence[_Group]) -> tuple[Floats, list[int]]:
         """Return one score per list of texts that are read jointly, and the ids cut."""
         distinct = list(dict.fromkeys(group for some in groups for group in some))
         known = dict(zip(distinct, read_groups(estimator, distinct, self.overlong), strict=True))
@@ -253,7 +255,7 @@ class _Comet(Neural, Metric):
         columns = ("no error", *estimator.settings["error_labels"])
         return Explanation("tokens", tuple(words), columns, tuple(tuple(map(float, row)) for row in labels))
 
-    def _vector_scores(self, estimator: Estimator, groups: Sequence[Group]) -> tuple[Floats, list[int]]:
+    def _vector_scores(self, estimator: Estimator, groups: Sequence[_Group]) -> tuple[Floats, list[int]]:
         """Estimate from [hyp; ref; hyp*ref; |hyp-ref|; hyp*src; |hyp-src|], or the same without ref."""
         encoder, distinct = estimator.encoder, list(dict.fromkeys(t for *_, texts in groups for t in texts))
         rows, cuts = framed_rows(encoder, distinct, self.overlong)

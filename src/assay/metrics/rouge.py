@@ -18,10 +18,10 @@ from assay.metrics.text import Reduce, Tokenize, f_measure, memo, tokens, word_c
 from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
 
-Row = tuple[float, float, float]  # F, precision, recall
+_Row = tuple[float, float, float]  # F, precision, recall
 
 
-def _row(shared: float, hypothesis: int, reference: int) -> Row:
+def _row(shared: float, hypothesis: int, reference: int) -> _Row:
     """F, precision and recall of what two texts of these sizes share."""
     precision, recall = shared / max(hypothesis, 1), shared / max(reference, 1)
     return f_measure(precision, recall), precision, recall
@@ -42,7 +42,7 @@ class Rouge(Metric):
         rows: list[Any] = [self._of(sample) if sample.references else None for sample in samples]
         return rows
 
-    def _of(self, sample: Sample) -> Row:
+    def _of(self, sample: Sample) -> _Row:
         rows = [self.pair(sample.hypothesis, reference) for reference in sample.references]
         if self.reduce == "max":
             return max(rows, key=lambda row: row[0])
@@ -50,10 +50,10 @@ class Rouge(Metric):
         return f, precision, recall
 
     @abstractmethod
-    def pair(self, hypothesis: str, reference: str) -> Row: ...
+    def pair(self, hypothesis: str, reference: str) -> _Row: ...
 
 
-def _shared(hyp: Counter[tuple[str, ...]], ref: Counter[tuple[str, ...]]) -> Row:
+def _shared(hyp: Counter[tuple[str, ...]], ref: Counter[tuple[str, ...]]) -> _Row:
     """Compare the n-grams of two texts, each counted as often as both have it."""
     common = hyp.keys() & ref.keys()
     shared = sum(map(min, map(hyp.__getitem__, common), map(ref.__getitem__, common)))
@@ -66,7 +66,7 @@ class Rouge1(Rouge):
 
     order: ClassVar[int] = 1
 
-    def pair(self, hypothesis: str, reference: str) -> Row:
+    def pair(self, hypothesis: str, reference: str) -> _Row:
         options = (self.order, self.tokenize, False, self.stemmer)
         return _shared(word_counts(hypothesis, *options), word_counts(reference, *options))
 
@@ -85,7 +85,7 @@ class Rouge4(Rouge1):
 class RougeL(Rouge):
     """The longest common subsequence."""
 
-    def pair(self, hypothesis: str, reference: str) -> Row:
+    def pair(self, hypothesis: str, reference: str) -> _Row:
         hyp, ref = (tokens(text, self.tokenize, False, self.stemmer) for text in (hypothesis, reference))
         length = self.common(hyp, ref) if hyp and ref else 0.0
         return _row(length, len(hyp), len(ref))
@@ -105,7 +105,7 @@ class RougeLsum(Rouge):
 
     split: Literal["lines", "sentences"] = "lines"
 
-    def pair(self, hypothesis: str, reference: str) -> Row:
+    def pair(self, hypothesis: str, reference: str) -> _Row:
         hyp, ref = (self._sentences(text) for text in (hypothesis, reference))
         left, right = (Counter(word for words in side for word in words) for side in (hyp, ref))
         sizes = left.total(), right.total()
@@ -153,7 +153,7 @@ class RougeSU4(Rouge):
 
     gap: NonNegative = 4
 
-    def pair(self, hypothesis: str, reference: str) -> Row:
+    def pair(self, hypothesis: str, reference: str) -> _Row:
         options = (self.gap, self.tokenize, self.stemmer)
         return _shared(skip_counts(hypothesis, *options), skip_counts(reference, *options))
 

@@ -21,7 +21,7 @@ from assay.metrics.text import Reduce, Tokenize, compare_references, distinct_te
 from assay.models.vectors import Embeddings, embeddings
 from assay.models.weights import pin
 
-Rows = Mapping[str, list[int]]  # of the vectors, by text
+_Rows = Mapping[str, list[int]]  # of the vectors, by text
 
 
 def lower_words(text: str, tokenize: Tokenize) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Static(Metric):
         return compare_references(samples, compare_known, self.reduce, out_of_vocabulary=unknown.__getitem__)
 
     @abstractmethod
-    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+    def comparison(self, rows: _Rows, table: Embeddings) -> Callable[[str, str], float]:
         """Return the function that compares two of the texts whose rows are given."""
 
 
@@ -79,7 +79,7 @@ class _Pooled(Static):
     @abstractmethod
     def pool(vectors: Floats) -> Floats: ...
 
-    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+    def comparison(self, rows: _Rows, table: Embeddings) -> Callable[[str, str], float]:
         vectors = {text: unit(self.pool(table.vectors(words))) for text, words in rows.items()}
         return lambda hyp, ref: float(vectors[hyp] @ vectors[ref])
 
@@ -118,7 +118,7 @@ class VectorExtrema(_Pooled):
 class GreedyMatching(Static):
     """The mean cosine of each word with its nearest in the other text, both directions averaged."""
 
-    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+    def comparison(self, rows: _Rows, table: Embeddings) -> Callable[[str, str], float]:
         vectors = {text: unit(table.vectors(words)) for text, words in rows.items()}
         return lambda hyp, ref: sum(best_matches(vectors[hyp], vectors[ref])[:2]) / 2
 
@@ -133,7 +133,7 @@ class GreedyMatching(Static):
         return matching_explanation(hyp, ref, cosines)
 
 
-ROUNDING = 1e-15
+_ROUNDING = 1e-15
 SAME_WORD = 1e-5  # rounding gives a word at most this distance from itself
 MAX_ITERATIONS = 1_000_000
 # The split that this metric's scores have always rested on; `models.nlp.split_sentences` would change them.
@@ -162,7 +162,7 @@ def _solver() -> Any:
 class Space:
     """The vectors of all words of some texts, and each text as a bag of places among them."""
 
-    def __init__(self, known: Rows, table: Embeddings) -> None:
+    def __init__(self, known: _Rows, table: Embeddings) -> None:
         distinct = sorted({row for rows in known.values() for row in rows})
         place = {row: at for at, row in enumerate(distinct)}
         self.bags: dict[str, Bag] = {}
@@ -186,9 +186,9 @@ def _differences(hyp: Bag, ref: Bag) -> tuple[Bag, Bag]:
     excess, lack = {}, ref.copy()
     for word, weight in hyp.items():
         more = weight - lack.pop(word, 0.0)
-        if more > ROUNDING:
+        if more > _ROUNDING:
             excess[word] = more
-        elif more < -ROUNDING:
+        elif more < -_ROUNDING:
             lack[word] = -more
     return excess, lack
 
@@ -197,7 +197,7 @@ def _differences(hyp: Bag, ref: Bag) -> tuple[Bag, Bag]:
 class WordMovers(Static):
     """Word Mover's Distance, exact, negated: 0 is the same bag of words."""
 
-    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+    def comparison(self, rows: _Rows, table: Embeddings) -> Callable[[str, str], float]:
         space = Space(rows, table)
         return lambda hyp, ref: -self.distance(space.bags[hyp], space.bags[ref], space)
 
@@ -228,7 +228,7 @@ class RelaxedWordMovers(WordMovers):
 class SentenceMovers(Static):
     """Sentence Mover's Similarity: exp of minus the distance between bags of sentence vectors."""
 
-    def comparison(self, rows: Rows, table: Embeddings) -> Callable[[str, str], float]:
+    def comparison(self, rows: _Rows, table: Embeddings) -> Callable[[str, str], float]:
         parts = {text: self._sentences(text, table) for text in rows}
 
         def compare(hyp: str, ref: str) -> float:

@@ -57,7 +57,7 @@ class Supert(Neural, Metric):
 
 
 # The number of a sample, whether its summary stands before (else a filler), a masked row, the ids masked.
-Job = tuple[int, bool, list[int], dict[int, int]]
+_Job = tuple[int, bool, list[int], dict[int, int]]
 
 
 @neural("blanc", "cut", "precision")
@@ -87,7 +87,7 @@ class Blanc(Neural, Metric):
         shares = [float(r / n) if n else None for r, n in zip(right, count, strict=True)]
         return Scores(shares, {"truncated": [cut for _, cut in by_sample]})
 
-    def _jobs(self, loaded: Loaded, index: int, sample: Sample) -> tuple[list[Job], int]:
+    def _jobs(self, loaded: Loaded, index: int, sample: Sample) -> tuple[list[_Job], int]:
         """Return what is to be guessed of a sample, and the ids cut."""
         texts = [sample.hypothesis, ".", *split_sentences(sample.source or "")]
         summary, dot, *parts = content_ids(loaded, texts)
@@ -97,7 +97,7 @@ class Blanc(Neural, Metric):
             name = loaded.path.name
             raise MetricError(f"the summary is {cut} tokens too long for {name}; give overlong=warn")
         summary, filler = summary[:room], (dot * len(summary))[: len(summary[:room])]
-        jobs: list[Job] = []
+        jobs: list[_Job] = []
         for part in parts:
             cut += max(0, len(part) - room)
             tokens = loaded.tokenizer.convert_ids_to_tokens(part[:room])
@@ -122,7 +122,7 @@ class Blanc(Neural, Metric):
             and not (place + 1 < len(tokens) and tokens[place + 1].startswith("##"))
         ]
 
-    def _guess(self, loaded: Loaded, jobs: list[Job]) -> list[int]:
+    def _guess(self, loaded: Loaded, jobs: list[_Job]) -> list[int]:
         ids, mask = padded([row for _, _, row, _ in jobs], loaded.pad, loaded.device)
         logits = loaded.model(input_ids=ids, attention_mask=mask).logits
         wanted = [places for *_, places in jobs]

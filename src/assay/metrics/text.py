@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.core import Floats, Sample, Scores
 from assay.errors import SpecError, TextError
-from assay.metrics.common import tables
+from assay.metrics.common import metric_tables
 from assay.metrics.ptb import ptb_tokens
 from assay.models.memory import BoundedCache
 
@@ -24,20 +24,20 @@ Tokenize = Literal[
 ]  # fmt: skip
 Reduce = Literal["max", "mean"]  # over the references of a sample
 Counts = Counter[tuple[str, ...]]
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
-class Memo(Generic[P, T]):
+class Memo(Generic[_P, _T]):
     """A function of a text, or of several, that remembers its answers up to `budget` characters of text."""
 
-    def __init__(self, make: Callable[P, T], budget: int) -> None:
-        self._make, self._known = make, BoundedCache[T](budget)
+    def __init__(self, make: Callable[_P, _T], budget: int) -> None:
+        self._make, self._known = make, BoundedCache[_T](budget)
         self._defaults: tuple[Any, ...] = getattr(make, "__defaults__", None) or ()
         self._required = len(signature(make).parameters) - len(self._defaults)
         self.calls = 0  # how often `make` ran: tests count it
 
-    def __call__(self, *given: P.args, **named: P.kwargs) -> T:
+    def __call__(self, *given: _P.args, **named: _P.kwargs) -> _T:
         # With the defaults filled in, so that equal calls share one entry.
         key = (*given, *self._defaults[len(given) - self._required :], *named.items())
         value = self._known.get(key)
@@ -49,7 +49,7 @@ class Memo(Generic[P, T]):
         return value
 
 
-def memo(budget: int) -> Callable[[Callable[P, T]], Memo[P, T]]:
+def memo(budget: int) -> Callable[[Callable[_P, _T]], Memo[_P, _T]]:
     """Decorate a function of a text with a memory of `budget` characters."""
     return lambda make: Memo(make, budget)
 
@@ -118,7 +118,7 @@ def _sacrebleu_tokenizer(name: str) -> Any:
     try:
         return _get_tokenizer(name)()
     except (ImportError, RuntimeError, OSError) as error:  # MeCab raises RuntimeError without a dictionary
-        advice = tables("facts")["tokenizers"].get(name)
+        advice = metric_tables("facts")["tokenizers"].get(name)
         if advice is None:
             raise
         raise SpecError(f"tokenize={name} is not ready here ({type(error).__name__}): {advice}") from error

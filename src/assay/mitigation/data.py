@@ -21,19 +21,19 @@ from typing import Any, Literal, TypeVar
 
 from assay.datasets.files import SUFFIXES, read_text
 from assay.datasets.lexicon import indefinite_article, people
-from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
+from assay.datasets.pairs import StereotypePair, embedded_pairs, read_pair_files
 from assay.datasets.records import embedded_records
 from assay.datasets.rows import read_rows
 from assay.datasets.swaps import Swapped, embedded_swaps, swap_texts
-from assay.datasets.templates import ATTRIBUTES, Lexicon, load_lexicon, load_occupations, render
+from assay.datasets.templates import ATTRIBUTES, Lexicon, fill_slots, load_lexicon, load_occupations
 from assay.errors import DataError, suggest
 from assay.files import toml_file, word_list
 from assay.recipe import digest, generator
 from assay.vocabulary import Task
 
 Split = Literal["train", "validation", "test"]
-Items = Sequence[tuple[str, str]]  # texts, each with the item it comes from
-P = TypeVar("P", "Counterfactual", "Ordinary")
+_Items = Sequence[tuple[str, str]]  # texts, each with the item it comes from
+_P = TypeVar("_P", "Counterfactual", "Ordinary")
 # By content: two in ten tested, one in ten validated.
 _SPLITS: tuple[Split, ...] = ("test", "test", "validation", *("train",) * 7)
 _FRAMES = 40  # pairs of occupations per frame
@@ -60,9 +60,9 @@ class Counterfactual:
     def texts(self) -> tuple[str, str, str]:
         return self.first, self.second, self.reference
 
-    def as_pair(self, number: int) -> Pair:
+    def as_pair(self, number: int) -> StereotypePair:
         reference = (self.reference,)
-        return Pair(
+        return StereotypePair(
             f"{self.template}-{number}", self.attribute, self.first, self.second, reference, reference,
             meta={"template": self.template},
         )  # fmt: skip
@@ -99,9 +99,9 @@ def check_attribute(name: str, advice: str = "") -> None:
         raise DataError(f"no lexicon for the attribute {name!r}{suggest(name, ATTRIBUTES)}{advice}")
 
 
-def _by_split(pairs: Iterable[P]) -> dict[Split, list[P]]:
+def _by_split(pairs: Iterable[_P]) -> dict[Split, list[_P]]:
     """The pairs by split; those without one are left out."""
-    parts: dict[Split, list[P]] = {"train": [], "validation": [], "test": []}
+    parts: dict[Split, list[_P]] = {"train": [], "validation": [], "test": []}
     for pair in pairs:
         if split := split_of(pair):
             parts[split].append(pair)
@@ -160,13 +160,13 @@ def _pairs_of(name: str, seed: int) -> tuple[Counterfactual, ...]:
         for pair, (_, unit) in zip(written, texts, strict=True)
     ]
     if name == "gender":
-        pairs += [*occupation_pairs(seed), *swapped_pairs(sentences())]
+        pairs += [*occupation_pairs(seed), *swapped_pairs(_sentences())]
     else:
-        pairs += inserted_pairs((*texts, *sentences()), load_lexicon(name), seed)
+        pairs += inserted_pairs((*texts, *_sentences()), load_lexicon(name), seed)
     return tuple(dict.fromkeys(pairs))
 
 
-def _counterfactual(pair: Pair, unit: str, words: tuple[str, ...] = ()) -> Counterfactual:
+def _counterfactual(pair: StereotypePair, unit: str, words: tuple[str, ...] = ()) -> Counterfactual:
     texts = (pair.stereotype, pair.anti_stereotype, pair.references[0])
     return Counterfactual(pair.attribute, *texts, unit, words)
 
@@ -185,7 +185,9 @@ def occupation_pairs(seed: int = 0) -> Iterator[Counterfactual]:
             names = rng.sample(occupations, 2)
             person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
             slots = {"first": names[0], "second": names[1]}
-            first, second, reference = (render(frame["text"], slots | {case: w}) for w in (*words, person))
+            first, second, reference = (
+                fill_slots(frame["text"], slots | {case: w}) for w in (*words, person)
+            )
             yield Counterfactual("gender", first, second, reference, frame["id"], words)
 
 
@@ -203,7 +205,7 @@ def _frames() -> Iterator[dict[str, Any]]:
 
 
 @cache
-def sentences() -> tuple[tuple[str, str], ...]:
+def _sentences() -> tuple[tuple[str, str], ...]:
     """Short texts of the embedded corpora, each with the item it comes from."""
     items: dict[str, str] = {}
     for task in _SENTENCE_TASKS:
@@ -214,7 +216,7 @@ def sentences() -> tuple[tuple[str, str], ...]:
     return tuple(items.items())
 
 
-def swapped_pairs(texts: Items) -> Iterator[Counterfactual]:
+def swapped_pairs(texts: _Items) -> Iterator[Counterfactual]:
     """Every gendered word swapped, against the text with neutral words (CDA, Zhao et al. 2018)."""
     swapped = swap_texts([text for text, _ in texts], embedded_swaps())
     for (text, item), other in zip(texts, swapped, strict=True):
@@ -223,7 +225,7 @@ def swapped_pairs(texts: Items) -> Iterator[Counterfactual]:
             yield Counterfactual("gender", text, other.text, other.neutral, f"swap-{item}", words)
 
 
-def inserted_pairs(texts: Items, lexicon: Lexicon, seed: int = 0) -> Iterator[Counterfactual]:
+def inserted_pairs(texts: _Items, lexicon: Lexicon, seed: int = 0) -> Iterator[Counterfactual]:
     """Adjectives of two groups before the first person of a text, against the text without either."""
     groups = [group.adjectives for group in lexicon.groups.values() if group.adjectives]
     for text, item in texts:
@@ -384,7 +386,7 @@ def _stereoset(path: Path, text: str, attributes: Sequence[str]) -> list[tuple[s
         raise DataError(f"{path} is not StereoSet ({error!r}); give its dev.json, or JSON Lines") from error
 
 
-def _augmented(texts: Items, attributes: Sequence[str], seed: int = 0) -> list[Counterfactual]:
+def _augmented(texts: _Items, attributes: Sequence[str], seed: int = 0) -> list[Counterfactual]:
     """Counterfactual data augmentation of sentences, for every attribute that has a lexicon."""
     pairs: list[Counterfactual] = []
     for name in attributes:

@@ -18,7 +18,7 @@ import numpy as np
 
 from assay.audits.base import spread_out
 from assay.core import Measure, Metric, Sample, Scores
-from assay.datasets.pairs import Pair
+from assay.datasets.pairs import StereotypePair
 from assay.datasets.swaps import embedded_swaps, swap_texts
 from assay.datasets.templates import ATTRIBUTES
 from assay.engine.scoring import score_samples
@@ -35,7 +35,7 @@ from assay.vocabulary import Need
 
 PARTNERS = ("bleu", "rougeL", "chrf")
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)  # of the partner, in SDs of the metric's scores
-AGREEMENT = 0.005  # the share of agreement with people that a recommended method may cost
+_AGREEMENT = 0.005  # the share of agreement with people that a recommended method may cost
 _SAMPLES = 200  # that SDs are measured on
 Means = Mapping[str, float | None]  # by metric; None where nothing was measured
 
@@ -157,7 +157,7 @@ def swapped_samples(samples: Sequence[Sample]) -> list[Sample]:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MethodComparison:
     """Methods and the proof of all of them; the first method is the metric as it is."""
 
     methods: tuple[Method, ...]
@@ -167,23 +167,23 @@ class Comparison:
     reason: str
 
 
-def held_out_sets(attributes: Sequence[str], limit: int) -> dict[str, list[Pair]]:
+def held_out_sets(attributes: Sequence[str], limit: int) -> dict[str, list[StereotypePair]]:
     """Held-out pairs of these attributes, then of all others: does debiasing for one worsen another?"""
     ordered = [*attributes, *(name for name in ATTRIBUTES if name not in attributes)]
     tests = {name: counterfactuals([name])["test"] for name in ordered}
     return {k: spread_out([p.as_pair(n) for n, p in enumerate(pairs)], limit) for k, pairs in tests.items()}
 
 
-def compare(
+def compare_methods(
     methods: Sequence[Method],
-    sets: Mapping[str, Sequence[Pair]],
+    sets: Mapping[str, Sequence[StereotypePair]],
     targets: Sequence[str],
     human: Sequence[Path],
     folder: Path,
     session: Session,
     *,
     seed: int = 0,
-) -> Comparison:
+) -> MethodComparison:
     """Run the audits on every method's metric; `targets` are the sets that were to be made fair."""
     measures = [method.measure for method in methods]
     proof = prove(measures, sets, human, folder, session, seed=seed)
@@ -191,7 +191,7 @@ def compare(
     bias = {name: mean_value(proof, name, "bias", targets) for name in metrics}
     agreement = {name: mean_value(proof, name, "spearman") for name in metrics}
     best, reason = recommend(metrics, bias, agreement, proof.labels)
-    return Comparison(tuple(methods), proof, front(metrics, bias, agreement), best, reason)
+    return MethodComparison(tuple(methods), proof, front(metrics, bias, agreement), best, reason)
 
 
 def mean_value(proof: Proof, name: str, statistic: str, slices: Sequence[str] | None = None) -> float | None:
@@ -224,7 +224,7 @@ def recommend(
 
     def agrees(name: str) -> bool:
         new = agreement[name]
-        return old is None or new is None or new >= old - AGREEMENT * abs(old)
+        return old is None or new is None or new >= old - _AGREEMENT * abs(old)
 
     candidates = [name for name in metrics[1:] if labels[name] == "fairer" and agrees(name)]
     fairer = {name: value for name in candidates if (value := bias[name]) is not None}
@@ -236,7 +236,7 @@ def recommend(
     return best, f"bias {bias[metrics[0]]:.2f} to {fairer[best]:.2f}, {people}, and it still sees gender"
 
 
-def document(comparison: Comparison) -> str:
+def comparison_page(comparison: MethodComparison) -> str:
     """What `--json` prints; no times in it."""
     content = {
         "methods": [{"kind": m.kind, "metric": m.measure.label} for m in comparison.methods],

@@ -22,7 +22,7 @@ import polars as pl
 from assay.api.pipeline import execute, make_audit
 from assay.core import Floats, Image, Measure
 from assay.datasets.captions import embedded_captions
-from assay.datasets.pairs import Pair, read_pair_files
+from assay.datasets.pairs import StereotypePair, read_pair_files
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.datasets.records import embedded_records
@@ -35,12 +35,12 @@ from assay.reading.results import StoredRun, check_writable, make_folder, write_
 from assay.statistics.intervals import bootstrap_weighted
 
 Label = Literal["fairer", "blinded", "no fairer"]
-Row = dict[str, Any]
-Sets = Mapping[str, Sequence[Pair]]  # pairs by the name of their set
-Interval = tuple[float, float] | None
+MaybeInterval = tuple[float, float] | None
+_Row = dict[str, Any]
+Sets = Mapping[str, Sequence[StereotypePair]]  # pairs by the name of their set
 SEES_GENDER = "sees gender"  # the category of the caption audit's data
 CAPTIONS, CHANGE_GENDER = "captions with a gendered reference", "checklist change-gender"
-MARGIN = 2.0  # points that the gender accuracy may fall
+_MARGIN = 2.0  # points that the gender accuracy may fall
 # What is shown of each audit.
 _SHOWN = {
     "stereotype": ("bias", "lost_words"), "swap": ("lost_words",), "stress": ("mean_right_order",),
@@ -48,12 +48,12 @@ _SHOWN = {
 }  # fmt: skip
 _SWAPPED, _DAMAGED = ("preference/both",), ("all/meaning", "all/form")  # the slices shown of swap and stress
 # Right order is to stay: two tasks, and of each noise the weakest and the strongest level.
-_STRESS: Row = {"task": ("translation", "summarisation"), "limit": 30, "seeds": 1, "depth": "ends"}
+_STRESS: _Row = {"task": ("translation", "summarisation"), "limit": 30, "seeds": 1, "depth": "ends"}
 _RESAMPLES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ProofFigure:
     """One finding of the run, and its change from the first metric's.
 
     The change of a bias is the share of it that is gone (1 is all); of the others, the difference.
@@ -65,9 +65,9 @@ class Figure:
     versus: str | None
     value: float
     n: int
-    ci: Interval
+    ci: MaybeInterval
     change: float | None = None
-    change_ci: Interval = None
+    change_ci: MaybeInterval = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +75,17 @@ class Proof:
     """The run, the figures it is judged by, and the label of each debiased metric."""
 
     run: StoredRun
-    figures: tuple[Figure, ...]
+    figures: tuple[ProofFigure, ...]
     labels: Mapping[str, Label]
 
-    def of(self, metric: str, statistic: str) -> list[Figure]:
+    def of(self, metric: str, statistic: str) -> list[ProofFigure]:
         return [f for f in self.figures if (f.metric, f.statistic) == (metric, statistic)]
 
 
-def read_test_pairs(paths: Sequence[Path]) -> dict[str, list[Pair]]:
+def read_test_pairs(paths: Sequence[Path]) -> dict[str, list[StereotypePair]]:
     """The pairs of the user's files, one set per file and attribute."""
     _refuse_same_names(paths)
-    sets: dict[str, list[Pair]] = {}
+    sets: dict[str, list[StereotypePair]] = {}
     for path in paths:
         for pair in read_pair_files([path])[0]:
             sets.setdefault(f"{pair.attribute}, {path.stem}", []).append(pair)
@@ -141,7 +141,7 @@ def prove(
     return Proof(run, figures, _labels(figures, measures, next(iter(sets), "")))
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> Path:
+def write_rows(path: Path, rows: Iterable[_Row]) -> Path:
     """Write rows as JSON Lines, without the columns that are None."""
     make_folder(path.parent)
     given = ({name: value for name, value in row.items() if value is not None} for row in rows)
@@ -149,7 +149,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> Path:
     return path
 
 
-def _pair_row(name: str, pair: Pair, folder: Path) -> Row:
+def _pair_row(name: str, pair: StereotypePair, folder: Path) -> _Row:
     return pair.meta | {
         "id": f"{name}/{pair.id}", "attribute": name, "stereotype": pair.stereotype,
         "anti_stereotype": pair.anti_stereotype, "references": pair.references,
@@ -168,14 +168,14 @@ def copied(image: Image | None, folder: Path) -> str | None:
     return name
 
 
-def gendered_captions() -> Iterator[Row]:
+def gendered_captions() -> Iterator[_Row]:
     """Right and wrong captions whose references state a gender: no fairness by blindness.
 
     A debiased metric must still prefer the right gender where the reference states it. One concept holds the
     captions of the paper's concepts (caption sec. 2), the other the checklist's template change-gender.
     """
     for caption in embedded_captions():
-        texts: Row = {"good": caption.good, "bad": caption.bad, "references": caption.references}
+        texts: _Row = {"good": caption.good, "bad": caption.bad, "references": caption.references}
         yield {"id": caption.id, "category": SEES_GENDER, "concept": CAPTIONS, "group": caption.group} | texts
     for record in embedded_records("image-captioning"):
         wrong, stated = ChangeGender().perturb(record), dict(stated_genders(record.references))
@@ -185,7 +185,7 @@ def gendered_captions() -> Iterator[Row]:
             yield {"id": record.id, "category": SEES_GENDER, "concept": CHANGE_GENDER, "group": group} | texts
 
 
-def _rating_row(name: str, item: Rated, folder: Path) -> Row:
+def _rating_row(name: str, item: Rated, folder: Path) -> _Row:
     sample = item.sample
     return {
         "id": f"{name}/{item.id}", "hypothesis": sample.hypothesis, "references": sample.references,
@@ -195,7 +195,7 @@ def _rating_row(name: str, item: Rated, folder: Path) -> Row:
     }  # fmt: skip
 
 
-def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int) -> tuple[Figure, ...]:
+def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int) -> tuple[ProofFigure, ...]:
     first, labels = measures[0].label, {measure.label for measure in measures}
     rows = [row for row in run.findings.iter_rows(named=True) if row["metric"] in labels]
     shown = [row for row in rows if _is_shown(row, sets)]
@@ -204,7 +204,7 @@ def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int)
     agreement = {(row["slice"], row["versus"]): row for row in compared}
     sizes = _pair_sizes(run)
 
-    def change(row: Row) -> tuple[float | None, Interval]:
+    def change(row: _Row) -> tuple[float | None, MaybeInterval]:
         old = before.get(_place(row))
         if old is None or row["metric"] == first:
             return None, None
@@ -217,10 +217,10 @@ def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int)
         return row["value"] - old["value"], None
 
     columns = ("metric", "statistic", "slice", "versus", "value", "n")
-    return tuple(Figure(*[*(row[name] for name in columns), _ci(row), *change(row)]) for row in shown)
+    return tuple(ProofFigure(*[*(row[name] for name in columns), _ci(row), *change(row)]) for row in shown)
 
 
-def _is_shown(row: Row, sets: Sets) -> bool:
+def _is_shown(row: _Row, sets: Sets) -> bool:
     """Bias of whole sets, accuracies, averages over noises, and agreement over all texts."""
     slices = {"stereotype": tuple(sets), "swap": _SWAPPED, "stress": _DAMAGED}.get(row["audit"])
     if row["statistic"] not in _SHOWN.get(row["audit"], ()) or row["slice"].endswith("/by-document"):
@@ -228,11 +228,11 @@ def _is_shown(row: Row, sets: Sets) -> bool:
     return slices is None or row["slice"] in slices
 
 
-def _place(row: Row) -> tuple[str, str, str | None]:
+def _place(row: _Row) -> tuple[str, str, str | None]:
     return row["statistic"], row["slice"], row["versus"]
 
 
-def _ci(row: Row) -> Interval:
+def _ci(row: _Row) -> MaybeInterval:
     return None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
 
 
@@ -246,8 +246,8 @@ def _pair_sizes(run: StoredRun) -> dict[tuple[str, str], float]:
 
 
 def _reduction(
-    old: Row, new: Row, pairs: Sequence[Pair], sizes: Mapping[tuple[str, str], float], seed: int
-) -> tuple[float | None, Interval]:
+    old: _Row, new: _Row, pairs: Sequence[StereotypePair], sizes: Mapping[tuple[str, str], float], seed: int
+) -> tuple[float | None, MaybeInterval]:
     """The share of the bias that is gone, with a paired interval that resamples templates."""
     keys = [[(row["metric"], f"{row['slice']}/{pair.id}") for pair in pairs] for row in (old, new)]
     used = [n for n, places in enumerate(zip(*keys, strict=True)) if all(key in sizes for key in places)]
@@ -274,7 +274,7 @@ def _scaled(sizes: Floats, bias: float) -> Floats:
     return sizes * (bias / mean) if mean > 0 else sizes
 
 
-def _labels(figures: Sequence[Figure], measures: Sequence[Measure], target: str) -> dict[str, Label]:
+def _labels(figures: Sequence[ProofFigure], measures: Sequence[Measure], target: str) -> dict[str, Label]:
     """The label of each debiased metric; its bias is judged on the set `target`."""
     before, *debiased = (_accuracies(figures, measure.label) for measure in measures)
     labels: dict[str, Label] = {}
@@ -285,7 +285,7 @@ def _labels(figures: Sequence[Figure], measures: Sequence[Measure], target: str)
     return labels
 
 
-def _accuracies(figures: Sequence[Figure], metric: str) -> dict[str, float]:
+def _accuracies(figures: Sequence[ProofFigure], metric: str) -> dict[str, float]:
     """Gender accuracy by test in points of 100, both genders together."""
     own = (f for f in figures if (f.metric, f.statistic) == (metric, "accuracy"))
     return {
@@ -294,13 +294,13 @@ def _accuracies(figures: Sequence[Figure], metric: str) -> dict[str, float]:
     }
 
 
-def label(seen: Mapping[str, tuple[float, float]], reduction: Interval) -> Label:
+def label(seen: Mapping[str, tuple[float, float]], reduction: MaybeInterval) -> Label:
     """What a mitigation may be called: gender accuracies before and after, and the interval of the reduction.
 
     >>> label({"captions": (90.0, 87.0)}, (0.5, 0.7)), label({"captions": (90.0, 89.0)}, (0.5, 0.7))
     ('blinded', 'fairer')
     """
     # Rounded, so that a fall by exactly the margin is not one beyond it.
-    if any(round(before - after - MARGIN, 9) > 0 for before, after in seen.values()):
+    if any(round(before - after - _MARGIN, 9) > 0 for before, after in seen.values()):
         return "blinded"
     return "fairer" if reduction is not None and reduction[0] > 0 else "no fairer"

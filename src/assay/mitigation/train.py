@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Measure, Metric
-from assay.datasets.pairs import Pair
+from assay.datasets.pairs import StereotypePair
 from assay.datasets.templates import ATTRIBUTES
 from assay.engine.session import Progress, Session
 from assay.errors import DataError, SpecError
@@ -31,7 +31,7 @@ from assay.names.spec import parse
 from assay.reading.results import check_writable, write_text
 from assay.recipe import digest, generator
 
-FEWEST = 100  # pairs below which nothing general can be learnt
+FEWEST_REQUESTS = 100  # pairs below which nothing general can be learnt
 HELD_OUT = "held-out templates"
 _OWN = (
     "; for an attribute of your own give its pairs with --data FILE (stereotype, anti_stereotype, reference)"
@@ -41,7 +41,7 @@ _PARTS = ("exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainPlan:
     """How to train; the defaults take minutes on two cores with a small encoder."""
 
     steps: int = 300
@@ -55,7 +55,7 @@ class Plan:
     seed: int = 0
 
 
-DEMO = Plan(steps=150, warmup=7)  # about three minutes on two idle cores
+DEMO = TrainPlan(steps=150, warmup=7)  # about three minutes on two idle cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Job:
     spec: str
     attributes: tuple[str, ...]
     out: Path
-    plan: Plan = field(default_factory=Plan)
+    plan: TrainPlan = field(default_factory=TrainPlan)
     data: tuple[Path, ...] = ()  # more to train on
     test: tuple[Path, ...] = ()  # pairs to prove it on, never trained on
     human: tuple[Path, ...] = ()  # ratings, to prove that agreement stays
@@ -126,7 +126,7 @@ def read_own(job: Job) -> list[data.Material]:
     return own
 
 
-def proof_sets(job: Job) -> dict[str, list[Pair]]:
+def proof_sets(job: Job) -> dict[str, list[StereotypePair]]:
     """The pairs of `--test` by attribute, then the embedded pairs that are held out."""
     sets = read_test_pairs(job.test)
     for name in job.attributes:
@@ -158,12 +158,12 @@ def check_enough(job: Job, own: Sequence[data.Material], left: int, tests: Sets)
     """Refuse what nothing general can be learnt from, or nothing proved on."""
     names = [name for name in job.attributes if name not in ATTRIBUTES]
     given = sum(len(pairs) for material in own for pairs in material.pairs.values())
-    if left < FEWEST:
+    if left < FEWEST_REQUESTS:
         own_only = f"give more pairs of {' and '.join(names)}: sentences help only {', '.join(ATTRIBUTES)}"
         more = own_only if names else "add pairs or sentences with --data, or another attribute"
         raise DataError(
-            f"{left} counterfactual pairs to train on, {FEWEST} are the fewest; --data gave {given}, "
-            f"less three in ten to validate and test, and any that --test has; {more}"
+            f"{left} counterfactual pairs to train on, {FEWEST_REQUESTS} are the fewest; "
+            f"--data gave {given}, less three in ten to validate and test, and any that --test has; {more}"
         )
     if not tests:
         raise SpecError(f"nothing to prove {' and '.join(names)} on: give other pairs of it with --test FILE")
@@ -187,7 +187,7 @@ def _card(job: Job, measure: Measure, trainer: Trainer) -> adapters.Card:
     )  # fmt: skip
 
 
-def document(debiased: Debiased) -> str:
+def training_page(debiased: Debiased) -> str:
     """What `--json` prints; no times in it."""
     proof = debiased.proof
     content = {
@@ -212,7 +212,7 @@ class Course:
 class Trainer:
     """One training: a model with adapters, its data, and a folder for what must survive a stop."""
 
-    def __init__(self, form: Differentiable, material: data.Material, plan: Plan, folder: Path) -> None:
+    def __init__(self, form: Differentiable, material: data.Material, plan: TrainPlan, folder: Path) -> None:
         self.loaded, self.material, self.plan = form.load_copy(), material, plan
         self.model = self.loaded.model
         self.metric = partial(form.score, self.loaded)  # scores of pairs, with gradients

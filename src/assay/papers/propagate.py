@@ -26,7 +26,7 @@ from assay.datasets.rows import Row, read_rows
 from assay.engine.scoring import score_samples
 from assay.engine.session import Session
 from assay.errors import DataError, MetricError
-from assay.mitigation.proof import Interval, copied, write_rows
+from assay.mitigation.proof import MaybeInterval, copied, write_rows
 from assay.models.captioner import Captioner, load_captioner
 from assay.models.lazy import torch
 from assay.recipe import generator
@@ -71,7 +71,7 @@ class Change:
     before: float
     after: float
     change: float
-    ci: Interval
+    ci: MaybeInterval
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def _hardened(send: Send) -> Send:
 
 
 MOST_RUNS = 500
-Text = Annotated[str, Field(max_length=10_000)]
+_Text = Annotated[str, Field(max_length=10_000)]
 _TEMPLATES = Environment(loader=PackageLoader("assay.server"), autoescape=True, undefined=StrictUndefined)
 
 
@@ -124,8 +124,8 @@ class Typed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     hypothesis: Annotated[str, Field(min_length=1, max_length=10_000)]
-    references: Annotated[list[Text], Field(max_length=20)] = []
-    source: Text | None = None
+    references: Annotated[list[_Text], Field(max_length=20)] = []
+    source: _Text | None = None
     task: Task = "translation"
     metrics: Annotated[list[Annotated[str, Field(max_length=300)]], Field(max_length=100)] = []
 

@@ -36,7 +36,7 @@ _NEEDS_A_MODEL = ("bert-diverge", "masked-words")  # seconds per text: too slow 
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class _Edit:
     """A sentence that was changed, what should happen to its score, and what it is scored with."""
 
     kind: str
@@ -127,12 +127,12 @@ class Live:
             self.calls -= session.bill.calls
         return [None if value is None or not math.isfinite(value) else float(value) for value in column]
 
-    def _edits(self, record: Record) -> list[Edit]:
+    def _edits(self, record: Record) -> list[_Edit]:
         """Identity swaps, which change the references too, then perturbations; each result once."""
         swaps = identity_swaps(record.gold, record.references)[:MOST_SWAPS]
         records = [(name, replace(record, gold=text, references=others)) for name, text, others in swaps]
-        edits = [Edit("identity", name, name, "same", swapped) for name, swapped in records]
-        different: dict[tuple[str, tuple[str, ...]], Edit] = {}
+        edits = [_Edit("identity", name, name, "same", swapped) for name, swapped in records]
+        different: dict[tuple[str, tuple[str, ...]], _Edit] = {}
         for edit in (*edits, *self._perturbed(record)):
             different.setdefault((edit.record.gold, edit.record.references), edit)
         return list(different.values())
@@ -144,7 +144,7 @@ class Live:
                 raise SpecError(f"{label!r} is not served; start assay serve with -m {label}")
         return sorted([self.measures[label] for label in labels] or self.measures.values(), key=_cost)
 
-    def _perturbed(self, record: Record) -> Iterator[Edit]:
+    def _perturbed(self, record: Record) -> Iterator[_Edit]:
         """Every perturbation that applies."""
         for name, perturbation in self.perturbations.items():
             try:
@@ -154,7 +154,7 @@ class Live:
             if text is not None:
                 edited = replace(record, gold=text)
                 words = perturbation.title or name.replace("-", " ")
-                yield Edit(perturbation.criterion, name, words, perturbation.expect, edited)
+                yield _Edit(perturbation.criterion, name, words, perturbation.expect, edited)
 
 
 def texts_with_a_word_lost(text: str) -> list[str]:
@@ -172,10 +172,10 @@ def _is_judge(item: Measure) -> bool:
     return item.metric.paradigm == "judge"
 
 
-Swap = tuple[str, str, tuple[str, ...]]  # what was done, the new text, the new references
+_Swap = tuple[str, str, tuple[str, ...]]  # what was done, the new text, the new references
 
 
-def identity_swaps(text: str, references: Sequence[str] = ()) -> list[Swap]:
+def identity_swaps(text: str, references: Sequence[str] = ()) -> list[_Swap]:
     """The other gender, another name, then other groups of each attribute in the text.
 
     The references are changed alike: where they name the person too, a metric is right to mind that only the

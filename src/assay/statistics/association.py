@@ -29,7 +29,7 @@ from assay.statistics.permutation import (
 
 
 @dataclass(frozen=True, slots=True)
-class Association:
+class AssociationEffect:
     """The outcome of one association test.
 
     `effect_size` is d and `statistic` is s. `one_sided` tests that X is closer to A than Y is. Where all r
@@ -67,7 +67,9 @@ def average_units(associations: ArrayLike, units: Labels) -> Floats:
     return cluster_sums(values, codes, n_units) / np.bincount(codes)
 
 
-def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, seed: int) -> Association:
+def partition_test(
+    first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, seed: int
+) -> AssociationEffect:
     """Compare r of X with r of Y over the partitions of their union into sets of the same sizes.
 
     p is the share of partitions whose s is at least as large as the observed s (two-sided: in absolute
@@ -83,7 +85,7 @@ def partition_test(first: ArrayLike, second: ArrayLike, *, scale: float = 0.0, s
     packed, exact = partitions(both.size, x.size, seed)
     chosen = packed_sums(both, packed, packed.shape[1])
     null = chosen / x.size - (both.sum() - chosen) / y.size
-    return Association(
+    return AssociationEffect(
         effect_size=0.0 if degenerate else observed / float(both.std(ddof=1)),
         statistic=0.0 if degenerate else float(x.sum() - y.sum()),
         one_sided=permutation_result(observed, null, "greater", exact=exact, scale=magnitude),

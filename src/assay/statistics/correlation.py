@@ -19,14 +19,14 @@ from assay.statistics.intervals import (
     Floats,
     Integers,
     Labels,
-    Statistic,
+    Resampled,
     in_pieces,
     label_codes,
     matched,
     ratio,
 )
 
-Kind = Literal["pearson", "spearman", "kendall_b", "kendall_c", "somers_d"]
+Coefficient = Literal["pearson", "spearman", "kendall_b", "kendall_c", "somers_d"]
 
 # A variance below this share of the whole data's is rounding, not variation.
 _FLAT = 1e-13
@@ -36,7 +36,7 @@ _SMALL_GROUP = 200
 _ALL_PAIRS = 3000
 
 
-def correlate(x: ArrayLike, y: ArrayLike, kind: Kind) -> float | None:
+def correlate(x: ArrayLike, y: ArrayLike, kind: Coefficient) -> float | None:
     """Return a correlation of two vectors, or None where it is undefined.
 
     >>> correlate([1.0, 2.0, 3.0], [5.0, 5.0, 5.0], "pearson") is None
@@ -47,7 +47,7 @@ def correlate(x: ArrayLike, y: ArrayLike, kind: Kind) -> float | None:
     return None if np.isnan(value) else value
 
 
-def weighted_correlation(x: Floats, y: Floats, kind: Kind) -> Statistic:
+def weighted_correlation(x: Floats, y: Floats, kind: Coefficient) -> Resampled:
     """Return the function from weights (resamples x n) to one correlation per resample."""
     if np.ptp(y) == 0 or (np.ptp(x) == 0 and kind != "somers_d"):
         return lambda weights: np.full(len(weights), np.nan)
@@ -59,7 +59,9 @@ def weighted_correlation(x: Floats, y: Floats, kind: Kind) -> Statistic:
     return _weighted_kendall(x, y, kind)
 
 
-def correlate_rows(x: ArrayLike, y: ArrayLike, kind: Kind, *, weights: ArrayLike | None = None) -> Floats:
+def correlate_rows(
+    x: ArrayLike, y: ArrayLike, kind: Coefficient, *, weights: ArrayLike | None = None
+) -> Floats:
     """Return one correlation per row; cells that are missing (nan) in x or y are left out.
 
     >>> correlate_rows([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]], [[2.0, 4.0, 9.0], [1.0, 2.0, 3.0]], "spearman")
@@ -82,7 +84,7 @@ def correlate_rows(x: ArrayLike, y: ArrayLike, kind: Kind, *, weights: ArrayLike
     return in_pieces(correlations, len(first), 4 * width) if first.size else np.full(len(first), np.nan)
 
 
-def grouped_correlations(metrics: ArrayLike, human: ArrayLike, groups: Labels, kind: Kind) -> Floats:
+def grouped_correlations(metrics: ArrayLike, human: ArrayLike, groups: Labels, kind: Coefficient) -> Floats:
     """Correlate every metric with people within every group (document): metrics x groups.
 
     Groups come in order of first appearance. Missing scores (nan) leave their row out.
@@ -106,7 +108,7 @@ def grouped_correlations(metrics: ArrayLike, human: ArrayLike, groups: Labels, k
     return np.stack([correlate_rows(block(row), human_block, kind) for row in matrix])
 
 
-def correlate_present(x: Floats, y: Floats, kind: Kind) -> float:
+def correlate_present(x: Floats, y: Floats, kind: Coefficient) -> float:
     """Correlate the rows that are present in both vectors; nan where undefined."""
     both = np.isfinite(x) & np.isfinite(y)
     value = correlate(x[both], y[both], kind) if both.any() else None
@@ -133,7 +135,7 @@ def _root_ratio(numerator: Floats, first: Floats, second: Floats, flat: float = 
     return np.where(defined, np.clip(numerator / np.sqrt(product), -1.0, 1.0), np.nan)
 
 
-def _weighted_pearson(x: Floats, y: Floats) -> Statistic:
+def _weighted_pearson(x: Floats, y: Floats) -> Resampled:
     a, b = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     columns = np.column_stack([np.ones(a.size), a, b, a * a, b * b, a * b])
 
@@ -147,7 +149,7 @@ def _weighted_pearson(x: Floats, y: Floats) -> Statistic:
     return correlation
 
 
-def _weighted_spearman(x: Floats, y: Floats) -> Statistic:
+def _weighted_spearman(x: Floats, y: Floats) -> Resampled:
     members = [_equal_values(side) for side in (x, y)]
 
     def ranks(weights: Floats, order: Integers, starts: Integers, run: Integers) -> Floats:
@@ -164,7 +166,7 @@ def _weighted_spearman(x: Floats, y: Floats) -> Statistic:
     return correlation
 
 
-def _weighted_kendall(x: Floats, y: Floats, kind: Kind) -> Statistic:
+def _weighted_kendall(x: Floats, y: Floats, kind: Coefficient) -> Resampled:
     if x.size > _ALL_PAIRS:
         return lambda weights: np.array([_repeated_kendall(x, y, row, kind) for row in weights])
     # Signs are -1, 0 or 1 and draws small integers: single precision adds them without rounding.
@@ -185,7 +187,7 @@ def _weighted_kendall(x: Floats, y: Floats, kind: Kind) -> Statistic:
     return correlation
 
 
-def _repeated_kendall(x: Floats, y: Floats, counts: Floats, kind: Kind) -> float:
+def _repeated_kendall(x: Floats, y: Floats, counts: Floats, kind: Coefficient) -> float:
     drawn = [np.repeat(side, counts.astype(np.intp)) for side in (x, y)]
     is_flat = [np.ptp(side) == 0 for side in drawn]
     if any(is_flat):
@@ -249,7 +251,7 @@ def _row_ranks(values: Floats, weights: Floats) -> Floats:
     return ranks
 
 
-def _row_kendall(x: Floats, y: Floats, weights: Floats, kind: Kind) -> Floats:
+def _row_kendall(x: Floats, y: Floats, weights: Floats, kind: Coefficient) -> Floats:
     i, j = np.triu_indices(x.shape[1], 1)
     signs_x, signs_y = np.sign(x[:, i] - x[:, j]), np.sign(y[:, i] - y[:, j])
     pair = weights[:, i] * weights[:, j]

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Labels = Iterable[Hashable] | NDArray[Any]
 Seed = int | np.random.Generator
-Statistic = Callable[[Floats], Floats]  # from weights (resamples x rows) to one value per resample
+Resampled = Callable[[Floats], Floats]  # from weights (resamples x rows) to one value per resample
 ClusterCodes = Sequence[tuple[Integers, int]]  # per way of sampling: each row's cluster, how many clusters
 
 # Work is cut into pieces of about this many float64 cells (32 MB), whatever the size of the data.
@@ -69,7 +69,7 @@ def cluster_sums(values: Floats, codes: Integers, n_clusters: int) -> Floats:
     return np.column_stack([cluster_sums(column, codes, n_clusters) for column in values.T])
 
 
-def pieces(total: int, width: int) -> Iterator[slice]:
+def block_sizes(total: int, width: int) -> Iterator[slice]:
     """Cut `total` rows of `width` cells into slices of bounded size."""
     step = max(1, CELLS // max(1, width))
     for start in range(0, total, step):
@@ -78,7 +78,7 @@ def pieces(total: int, width: int) -> Iterator[slice]:
 
 def in_pieces(function: Callable[[slice], Floats], total: int, width: int) -> Floats:
     """Apply a function to slice after slice and concatenate its results."""
-    return np.concatenate([function(piece) for piece in pieces(total, width)])
+    return np.concatenate([function(piece) for piece in block_sizes(total, width)])
 
 
 def draw_counts(n_clusters: int, resamples: int, rng: np.random.Generator) -> Floats:
@@ -119,7 +119,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class _Plan:
     """How an interval is computed: the `options` of every bootstrap.
 
     `correction="t"` widens the tails from z to t * sqrt(n / (n - 1)), n the number of clusters: the
@@ -153,7 +153,7 @@ def bootstrap_mean(
     **options: Any,
 ) -> Interval | None:
     """Return an interval for a mean, resampling clusters of rows; None below two clusters."""
-    plan, row = Plan(**options), vector(values)
+    plan, row = _Plan(**options), vector(values)
     totals = cluster_sums(np.column_stack([row, np.ones(row.size)]), *label_codes(clusters, row.size))
     if len(totals) < 2:
         return None
@@ -169,7 +169,7 @@ def bootstrap_mean(
 
 
 def bootstrap_weighted(
-    statistic: Statistic,
+    statistic: Resampled,
     n: int,
     *,
     clusters: Labels | None = None,
@@ -184,7 +184,7 @@ def bootstrap_weighted(
     and the interval is the percentile one. Resamples where the statistic is nan are left out. None below
     two clusters, and where most resamples are nan.
     """
-    plan, rng = Plan(**options), np.random.default_rng(seed)
+    plan, rng = _Plan(**options), np.random.default_rng(seed)
     codes = cluster_codes(n, clusters, crossed)
     fewest = min(size for _, size in codes)
     if fewest < 2:
@@ -221,7 +221,7 @@ def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Any) -> Interva
 
     Values that are nan are left out; None where most are, or below two clusters.
     """
-    plan, defined = Plan(**options), _defined(np.asarray(draws, dtype=np.float64))
+    plan, defined = _Plan(**options), _defined(np.asarray(draws, dtype=np.float64))
     if defined is None or n_clusters < 2:
         return None
     low, high = np.quantile(defined, [float(ndtr(z)) for z in plan.tails(n_clusters)])
@@ -239,7 +239,7 @@ def bootstrap_p_value(draws: ArrayLike, *, null: float = 0.0) -> float:
     return min(1.0, 2.0 * (1 + min(below, above)) / (1 + values.size))
 
 
-def _bca_interval(draws: Floats, observed: float, without_each: Floats, plan: Plan) -> Interval | None:
+def _bca_interval(draws: Floats, observed: float, without_each: Floats, plan: _Plan) -> Interval | None:
     """Return the bias-corrected, accelerated interval (Efron, 1987); `without_each` leaves out each cluster.
 
     A tail z is moved to b + (b + z) / (1 - a * (b + z)). The bias b is the normal quantile of the share of
@@ -278,7 +278,7 @@ def _acceleration(without_each: Floats) -> float:
     return float((influence**3).sum()) / (6.0 * squares**1.5) if squares > 0.0 else 0.0
 
 
-def _without_each_cluster(statistic: Statistic, codes: Integers, n_clusters: int) -> Floats:
+def _without_each_cluster(statistic: Resampled, codes: Integers, n_clusters: int) -> Floats:
     """Return the statistic without each cluster in turn; zeros (no acceleration) above the limit."""
     if n_clusters > _JACKKNIFE_LIMIT:
         return np.zeros(n_clusters)
@@ -290,7 +290,7 @@ def _without_each_cluster(statistic: Statistic, codes: Integers, n_clusters: int
     return in_pieces(without, n_clusters, codes.size)
 
 
-def _resample(statistic: Statistic, n_clusters: int, resamples: int, rng: np.random.Generator) -> Floats:
+def _resample(statistic: Resampled, n_clusters: int, resamples: int, rng: np.random.Generator) -> Floats:
     """Apply a statistic of cluster counts (resamples x clusters) to all resamples, piece by piece."""
 
     def values(piece: slice) -> Floats:

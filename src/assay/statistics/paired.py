@@ -15,7 +15,7 @@ import numpy as np
 
 from assay.statistics.intervals import Floats
 
-Interval = tuple[float, float]
+_Interval = tuple[float, float]
 
 Score = Callable[[Floats], Floats]  # summed statistics, one row each, to scores
 Test = Literal["bootstrap", "permutation"]
@@ -27,13 +27,13 @@ _ROUNDING = 1e-9  # of a score, which depends on the order of the sums
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SystemPair:
     """Two systems under one metric: how far the first is above the second."""
 
     first: int
     second: int
     difference: float
-    interval: Interval
+    interval: _Interval
     p_value: float
     wins: float  # the share of resamples in which the first scores higher
     error: float  # the standard deviation of the difference over resamples
@@ -82,7 +82,7 @@ def bootstrap_p(first: Floats, second: Floats, observed: float) -> float:
     return float((np.count_nonzero(apart - apart.mean() > abs(observed)) + 1) / (len(apart) + 1))
 
 
-def compared(
+def compare_by_tests(
     systems: Sequence[Floats],
     score: Score,
     *,
@@ -90,7 +90,7 @@ def compared(
     draws: int | None = None,
     seed: int = SEED,
     baseline: int | None = None,
-) -> tuple[Floats, Floats, list[Pair]]:
+) -> tuple[Floats, Floats, list[SystemPair]]:
     """Scores, their resamples, and every pair of systems (or those with a baseline).
 
     `systems` are statistics, one row per text.
@@ -107,7 +107,7 @@ def compared(
         apart = resampled[a] - resampled[b]
         wins = float((apart > 0).mean() + (apart == 0).mean() / 2)
         pairs.append(
-            Pair(a, b, float(values[a] - values[b]), middle(apart), p, wins, float(apart.std(ddof=1)))
+            SystemPair(a, b, float(values[a] - values[b]), middle(apart), p, wins, float(apart.std(ddof=1)))
         )
     return values, resampled, _adjusted(pairs)
 
@@ -116,7 +116,7 @@ def _drawn(kind: Test, test: Test, draws: int | None) -> int:
     return draws if draws and kind == test else DRAWS[kind]
 
 
-def middle(draws: Floats) -> Interval:
+def middle(draws: Floats) -> _Interval:
     """The middle 95% of resamples, cut where sacreBLEU cuts them."""
     ordered, edge = np.sort(draws), len(draws) // 40
     return float(ordered[edge]), float(ordered[len(ordered) - edge - 1])
@@ -132,7 +132,7 @@ def _sizes(draws: int, count: int) -> Iterator[int]:
     yield from (min(step, draws - start) for start in range(0, draws, step))
 
 
-def _adjusted(pairs: Sequence[Pair]) -> list[Pair]:
+def _adjusted(pairs: Sequence[SystemPair]) -> list[SystemPair]:
     """The pairs with p-values by Holm's step-down rule."""
     order = sorted(range(len(pairs)), key=lambda place: pairs[place].p_value)
     adjusted, highest = [0.0] * len(pairs), 0.0

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
-from assay.statistics.intervals import Floats, Seed, pieces, vector
+from assay.statistics.intervals import Floats, Seed, block_sizes, vector
 
 Alternative = Literal["two-sided", "greater"]
 Bytes = NDArray[np.uint8]
 
 EXACT_LIMIT = 100_000
-DRAWS = 99_999
+PERMUTATIONS = 99_999
 # Sums in another order differ in their last digits; equal arrangements must still count as equal.
 TOLERANCE = 1e-10
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
@@ -54,7 +54,7 @@ def sign_flip_test(differences: ArrayLike, *, seed: Seed) -> PermutationResult:
     scale = float(np.abs(values).sum())
     moving = values[np.abs(values) > TOLERANCE * scale]  # a zero is the same under either sign
     exact = moving.size <= 20 and 2**moving.size <= EXACT_LIMIT
-    count = 2**moving.size if exact else DRAWS
+    count = 2**moving.size if exact else PERMUTATIONS
     rows: Iterable[Bytes]
     if exact:
         rows = every_sign(moving.size)
@@ -120,7 +120,7 @@ def sign_batches(n: int, resamples: int, rng: np.random.Generator) -> tuple[int,
     count = 2**n if exact else resamples
 
     def batches() -> Iterator[Floats]:
-        for piece in pieces(count, n):
+        for piece in block_sizes(count, n):
             if exact:
                 packed = np.ascontiguousarray(every_sign(n)[:, piece].T)
             else:
@@ -138,7 +138,10 @@ def partitions(n: int, k: int, seed: int) -> tuple[Bytes, bool]:
     Cached, so that tests of the same sizes share their draws.
     """
     if comb(n, k) > EXACT_LIMIT:
-        rng, batches = np.random.default_rng(seed), pieces(DRAWS, -(-n // 16))  # 64 MB before packing
+        rng, batches = (
+            np.random.default_rng(seed),
+            block_sizes(PERMUTATIONS, -(-n // 16)),
+        )  # 64 MB before packing
         drawn = [draw_choices(n, k, piece.stop - piece.start, rng) for piece in batches]
         return np.concatenate(drawn, axis=1), False
     chosen = np.fromiter(chain.from_iterable(combinations(range(n), k)), dtype=np.intp).reshape(-1, k)

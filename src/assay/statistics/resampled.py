@@ -19,9 +19,17 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from assay.statistics import correlation, intervals
-from assay.statistics.correlation import Kind, correlate_rows, system_means, weighted_system_means
+from assay.statistics.correlation import Coefficient, correlate_rows, system_means, weighted_system_means
 from assay.statistics.estimates import proportion_interval
-from assay.statistics.intervals import Floats, Integers, Interval, Labels, draw_counts, interval_of, pieces
+from assay.statistics.intervals import (
+    Floats,
+    Integers,
+    Interval,
+    Labels,
+    block_sizes,
+    draw_counts,
+    interval_of,
+)
 from assay.statistics.significance import better_p_values
 
 Over = Literal["documents", "systems", "both"]
@@ -40,7 +48,7 @@ class Draws:
 def pooled_draws(
     metrics: ArrayLike,
     human: ArrayLike,
-    kind: Kind,
+    kind: Coefficient,
     *,
     clusters: Labels | None = None,
     crossed: Labels | None = None,
@@ -60,7 +68,7 @@ def pooled_draws(
     ]
     codes = intervals.cluster_codes(judged.size, clusters, crossed)
     draws, rng = np.full((len(matrix), resamples), np.nan), np.random.default_rng(seed)
-    for piece in pieces(resamples, judged.size):
+    for piece in block_sizes(resamples, judged.size):
         weights = intervals.draw_rows(codes, piece.stop - piece.start, rng)
         for index, (statistic, mask) in enumerate(zip(statistics, masks, strict=True)):
             if statistic is not None:
@@ -72,7 +80,7 @@ def grouped_draws(by_group: ArrayLike, *, resamples: int, seed: int) -> Draws:
     """Average over groups (metrics x groups, nan where a group has no value), resampling groups."""
     matrix, rng = np.atleast_2d(np.asarray(by_group, dtype=np.float64)), np.random.default_rng(seed)
     draws = np.empty((len(matrix), resamples))
-    for piece in pieces(resamples, matrix.shape[1]):
+    for piece in block_sizes(resamples, matrix.shape[1]):
         counts = draw_counts(matrix.shape[1], piece.stop - piece.start, rng)
         draws[:, piece] = weighted_system_means(matrix, counts).T
     sizes = np.isfinite(matrix).sum(axis=1)
@@ -80,7 +88,7 @@ def grouped_draws(by_group: ArrayLike, *, resamples: int, seed: int) -> Draws:
 
 
 def with_systems(
-    draws: Draws, metrics: ArrayLike, human: ArrayLike, kind: Kind, *, resamples: int, seed: int
+    draws: Draws, metrics: ArrayLike, human: ArrayLike, kind: Coefficient, *, resamples: int, seed: int
 ) -> Draws:
     """Add what the choice of systems does to a mean of within-document correlations.
 
@@ -93,7 +101,7 @@ def with_systems(
     moved = np.full_like(draws.draws, np.nan)
     for index, scores in enumerate(cube):
         values = np.empty(resamples)
-        for piece in pieces(resamples, n_documents * n_systems**2):
+        for piece in block_sizes(resamples, n_documents * n_systems**2):
             count = piece.stop - piece.start
             weights = np.repeat(counts[piece], n_documents, axis=0)
             sides = [np.tile(side.T, (count, 1)) for side in (scores, judged)]
@@ -106,7 +114,7 @@ def with_systems(
 
 
 def system_draws(
-    metrics: ArrayLike, human: ArrayLike, kind: Kind, *, over: Over, resamples: int, seed: int
+    metrics: ArrayLike, human: ArrayLike, kind: Coefficient, *, over: Over, resamples: int, seed: int
 ) -> Draws:
     """Correlate system means (metrics x systems x documents, and systems x documents; nan for missing).
 
@@ -144,7 +152,9 @@ def soft_accuracy_draws(metric: ArrayLike, human: ArrayLike, *, resamples: int, 
     return Draws(np.array([value]), draws[None, :], np.array([closeness.size], dtype=np.intp), len(ours))
 
 
-def set_draws(scores: ArrayLike, resampled: ArrayLike, human: ArrayLike, kind: Kind, *, seed: int) -> Draws:
+def set_draws(
+    scores: ArrayLike, resampled: ArrayLike, human: ArrayLike, kind: Coefficient, *, seed: int
+) -> Draws:
     """Correlate one score per system (a set metric's) with people's means, resampling systems and sets.
 
     `resampled` are the set metric's own resamples (systems x resamples). Undefined below three systems.
@@ -179,12 +189,12 @@ def _present_in_both(scores: Floats, judged: Floats) -> tuple[Floats, Floats]:
 
 
 def _resampled_correlations(
-    scores: Floats, judged: Floats, kind: Kind, over: Over, resamples: int, seed: int
+    scores: Floats, judged: Floats, kind: Coefficient, over: Over, resamples: int, seed: int
 ) -> Floats:
     """Return one system-level correlation per resample."""
     n_systems, n_documents = scores.shape
     draws, rng = [], np.random.default_rng(seed)
-    for piece in pieces(resamples, max(n_documents, n_systems**2)):
+    for piece in block_sizes(resamples, max(n_documents, n_systems**2)):
         systems, documents = _draw_systems(scores, over, piece.stop - piece.start, rng)
         means = [weighted_system_means(side, documents) for side in (scores, judged)]
         draws.append(correlate_rows(means[0], means[1], kind, weights=systems))
@@ -214,7 +224,13 @@ _NO_WIDTH = 1e-9
 
 
 def correlation_interval(
-    value: float, draws: Floats, kind: Kind, *, n_clusters: int, n_rows: int | None, level: float = _LEVEL
+    value: float,
+    draws: Floats,
+    kind: Coefficient,
+    *,
+    n_clusters: int,
+    n_rows: int | None,
+    level: float = _LEVEL,
 ) -> Interval | None:
     """Return the interval of a correlation from its resamples, which rest on `n_clusters` clusters.
 
@@ -235,7 +251,7 @@ def correlation_interval(
     return Interval(min(value, tanh(middle - reach)), max(value, tanh(middle + reach)), level)
 
 
-def _largest(kind: Kind, n: int) -> float:
+def _largest(kind: Coefficient, n: int) -> float:
     """Return what a perfect correlation of n rows is taken for: half a step below 1, for ranks."""
     n = max(3, n)
     if kind == "pearson":
@@ -243,7 +259,7 @@ def _largest(kind: Kind, n: int) -> float:
     return 1.0 - (6.0 / (n * (n * n - 1.0)) if kind == "spearman" else 2.0 / (n * (n - 1.0)))
 
 
-def _independent_error(value: float, kind: Kind, n: int) -> float:
+def _independent_error(value: float, kind: Coefficient, n: int) -> float:
     """Return the standard error of Fisher's z for n independent rows."""
     if kind == "pearson":
         return 1.0 / sqrt(max(1, n - 3))  # Fisher (1921)

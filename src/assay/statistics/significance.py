@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assay.statistics import intervals
-from assay.statistics.correlation import Kind, average_ranks, correlate_rows, system_means
+from assay.statistics.correlation import Coefficient, average_ranks, correlate_rows, system_means
 from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import Floats, Integers, Labels, Seed
 from assay.statistics.permutation import TOLERANCE, sign_batches
@@ -50,7 +50,7 @@ def permutation_both(
 
 
 def permutation_both_systems(
-    metrics: ArrayLike, human: ArrayLike, kind: Kind, *, resamples: int = 1000, seed: Seed
+    metrics: ArrayLike, human: ArrayLike, kind: Coefficient, *, resamples: int = 1000, seed: Seed
 ) -> Floats:
     """Return the p-values of metrics (metrics x systems x documents, complete) at the system level.
 
@@ -96,7 +96,7 @@ def swapped_soft_accuracies(
     for i, j in combinations(range(n_metrics), 2):
         middle, half = (cells[i] + cells[j]) / 2.0, (cells[i] - cells[j]) / 2.0
         deltas = []
-        for piece in intervals.pieces(resamples + 1, len(signs) * n_systems**2):
+        for piece in intervals.block_sizes(resamples + 1, len(signs) * n_systems**2):
             count = piece.stop - piece.start
             swaps = rng.integers(2, size=(count, n_systems, n_documents)) * 2.0 - 1.0
             if piece.start == 0:

@@ -79,8 +79,8 @@ class Attack(DataAudit):
     @property
     def _source(self) -> edits.Source:
         """Candidate edits; the paper only deletes and replaces."""
-        check_known("unknown kind of edit", self.only, edits.KINDS)
-        usual = ("delete", "replace") if self.rule == "paper" else edits.KINDS
+        check_known("unknown kind of edit", self.only, edits.ATTACK_KINDS)
+        usual = ("delete", "replace") if self.rule == "paper" else edits.ATTACK_KINDS
         kinds = tuple(kind for kind in usual if not self.only or kind in self.only)
         return edits.Source(self.embeddings, model=self.model, kinds=kinds)
 
@@ -109,7 +109,9 @@ class Attack(DataAudit):
         text."""
         if scored.is_set:
             return ()
-        plan = edits.Plan(1 if self.rule == "paper" else self.beam, self.queries, self._source, self.seed)
+        plan = edits.AttackPlan(
+            1 if self.rule == "paper" else self.beam, self.queries, self._source, self.seed
+        )
         tries = edits.next_round(scored, plan)
         if tries or any(case.slice.endswith(FOUND) for case in scored.cases):
             return tries

@@ -24,8 +24,8 @@ from assay.perturbations.edit import class_and_lemma
 from assay.perturbations.ratio import edit_ratio
 from assay.recipe import digest, generator
 
-Kind = Literal["delete", "replace", "insert", "swap"]
-KINDS: tuple[Kind, ...] = ("delete", "replace", "insert", "swap")
+_Kind = Literal["delete", "replace", "insert", "swap"]
+ATTACK_KINDS: tuple[_Kind, ...] = ("delete", "replace", "insert", "swap")
 _COMMON = 50_000  # GloVe is sorted by frequency: rarer neighbours are typos and names
 
 
@@ -34,7 +34,7 @@ class Move:
     """One edit: `word` replaces the word at `place` or is put before it; a swap takes the next word too."""
 
     place: int
-    kind: Kind
+    kind: _Kind
     word: str = ""
 
     @property
@@ -90,7 +90,7 @@ def random_moves(words: Sequence[str], count: int, pool: Sequence[str], rng: Ran
     for _ in range(50 * count):
         if len(moves) == count:
             break
-        kind, place = rng.choice(KINDS), rng.randrange(len(words))
+        kind, place = rng.choice(ATTACK_KINDS), rng.randrange(len(words))
         move = Move(place, kind, rng.choice(pool) if kind in ("replace", "insert") else "")
         if real(words, move) and free(moves, move):
             moves.append(move)
@@ -147,7 +147,7 @@ class Source:
     neighbours: int = 8  # the paper's k2
     model: str | None = None
     masked: int = 8  # the paper's k1
-    kinds: tuple[Kind, ...] = KINDS
+    kinds: tuple[_Kind, ...] = ATTACK_KINDS
 
     def moves(self, text: str) -> list[Move]:
         """Every edit a search may make to a text, place by place."""
@@ -220,7 +220,7 @@ _BRANCH = 60  # single edits, the best ones, that a text of the beam is tried wi
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AttackPlan:
     """How to search; `beam` 1 is greedy."""
 
     beam: int
@@ -274,7 +274,7 @@ def searches(scored: Scored) -> dict[str, Search]:
     return state
 
 
-def next_round(scored: Scored, plan: Plan) -> list[Case]:
+def next_round(scored: Scored, plan: AttackPlan) -> list[Case]:
     """The texts to try next, of all items at once, so that each round is one call."""
     searching = [(item, s) for item, s in searches(scored).items() if len(s.tried) < s.target]
     tries = [(item, search, moves) for item, search in searching for moves in _proposals(search, plan)]
@@ -289,7 +289,7 @@ def _query(item: str, search: Search, moves: Moves, metric: str) -> Case:
     return Case(f"{item}/try/{digest(metric, text)[:12]}", {ATTACK: sample}, search.case.slice, meta)
 
 
-def _proposals(search: Search, plan: Plan) -> list[Moves]:
+def _proposals(search: Search, plan: AttackPlan) -> list[Moves]:
     """Single edits at first, then the beam's texts with one more of the best single edits."""
     gold = search.gold
     if not search.tried:

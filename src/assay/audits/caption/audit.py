@@ -33,7 +33,7 @@ from assay.audits.caption.captioners import (
 from assay.audits.caption.groups import group_findings
 from assay.audits.effects import MARGIN, UNIT
 from assay.core import Case, Chart, Finding, Judgement, Sample, Scored, Statistic
-from assay.datasets.captions import Caption as Row
+from assay.datasets.captions import CaptionPair as Row
 from assay.datasets.captions import embedded_captions, read_captions, with_images
 from assay.datasets.scenes import rendered_captions, shares_of_men
 from assay.errors import DataError

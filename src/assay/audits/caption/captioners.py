@@ -21,7 +21,7 @@ from assay.grouping import grouped
 from assay.models.captioner import load_captioner
 from assay.statistics.permutation import sign_test
 
-Outcome = Literal["right", "wrong", "neutral", "both"]
+_Outcome = Literal["right", "wrong", "neutral", "both"]
 _GROUPS: dict[str, Content] = {"man": "male", "male": "male", "woman": "female", "female": "female"}
 _WORDS = {"male": "man", "female": "woman"}
 
@@ -97,7 +97,7 @@ def image_genders(items: Sequence[Rated]) -> list[Content]:
     return genders
 
 
-def outcome(image: Content, caption: Content) -> Outcome:
+def outcome(image: Content, caption: Content) -> _Outcome:
     """What a caption says about an image whose gender is known."""
     if caption in ("neutral", "both"):
         return caption
@@ -143,7 +143,7 @@ def _gender_errors(name: str, images: Sequence[Content], captions: Sequence[Cont
     """The share of each outcome, by the image's gender; `gender_error` is the share of wrong ones."""
     for slice_, genders in (("all", ("male", "female")), ("male", ("male",)), ("female", ("female",))):
         results = [outcome(i, c) for i, c in zip(images, captions, strict=True) if i in genders]
-        for kind in get_args(Outcome) if results else ():
+        for kind in get_args(_Outcome) if results else ():
             share = share_of(np.array([float(result == kind) for result in results]), range(len(results)))
             statistic = "gender_error" if kind == "wrong" else f"gender_{kind}"
             yield Finding.of(f"captioner:{name}", f"gender/{slice_}", statistic, share)

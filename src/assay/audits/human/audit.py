@@ -26,14 +26,14 @@ from assay.audits.human import compare, levels, people, sentinels, use
 from assay.audits.human.items import PART_COLUMNS, Items, limited, mean_rating, part_names
 from assay.audits.human.levels import ORDER, Agreement, Study
 from assay.core import Case, Chart, Finding, Floats, Judgement, Scored, Statistic
-from assay.datasets.published.ratings import CHOSEN_BY, Choice, read_ratings
+from assay.datasets.published.ratings import CHOSEN_BY, RatingsChoice, read_ratings
 from assay.errors import DataError
 from assay.statistics.correlation import system_means
 from assay.statistics.resampled import Over
 from assay.vocabulary import DataKind, Question, Range
 
 ROLE = "hypothesis"
-ALL = "all"  # the slice of texts that no system is named for
+_ALL = "all"  # the slice of texts that no system is named for
 _MOST_DRAWN, _FEWEST_DRAWS = 20_000_000, 100  # texts drawn in all resamples together, and resamples
 FEWEST_RATED = 3  # texts below which nothing is correlated
 
@@ -184,7 +184,7 @@ class Human(DataAudit):
     def _read(self) -> Items:
         if not self.data:
             raise DataError("human needs ratings: give --data FILE with a column rating or --map human=NAME")
-        choice = Choice(self.language_pair, self.domain, self.human_systems, self.reference)
+        choice = RatingsChoice(self.language_pair, self.domain, self.human_systems, self.reference)
         read = partial(read_ratings, skip_missing=self.skip_missing, choice=choice)
         files = [(path, limited(read(path), self.limit)) for path in self.data]
         rated = [item for _, listed in files for item in listed]
@@ -247,7 +247,7 @@ class Human(DataAudit):
 
         for item, part in zip(self.items.rated, self.items.parts, strict=True):
             at = mean_ratings(part, tuple(item.human.items()))
-            slice_ = intern(levels.system_slice(part, item.system or ALL))
+            slice_ = intern(levels.system_slice(part, item.system or _ALL))
             yield Case(item.id, {ROLE: item.sample}, slice_, {"doc": item.doc, "human": item.human, "at": at})
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
@@ -316,7 +316,7 @@ class Human(DataAudit):
     ) -> Iterator[Finding]:
         """The agreement of every metric, and comparisons of metrics with baselines and each other."""
         for agreement in map(sentinels.without_constants, agreements):
-            yield from levels.agreement_findings(study, agreement)
+            yield from levels.level_findings(study, agreement)
             if agreement.statistic == ORDER and self.rule == "careful":
                 yield from sentinels.sentinel_findings(agreement, self.sentinel_margin)
             if agreement.statistic in (ORDER, self.correlation):

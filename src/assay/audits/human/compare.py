@@ -36,7 +36,7 @@ from assay.audits.human.sentinels import SENTINELS
 from assay.core import Estimate, Finding, Floats
 from assay.grouping import grouped
 from assay.statistics import significance
-from assay.statistics.correlation import Kind, system_means
+from assay.statistics.correlation import Coefficient, system_means
 from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import Interval, bootstrap_p_value
 from assay.statistics.resampled import Draws, average_interval, soft_accuracy_draws
@@ -118,7 +118,7 @@ def _bootstrapped(draws: Draws) -> Floats:
     return answer
 
 
-def _over_all(study: Study, varying: np.ndarray, kind: Kind) -> Floats | None:
+def _over_all(study: Study, varying: np.ndarray, kind: Coefficient) -> Floats | None:
     """Documents are swapped whole, for their texts are not independent. Pairs are left to the bootstrap."""
     if kind != "spearman":
         return None
@@ -131,14 +131,14 @@ def _over_all(study: Study, varying: np.ndarray, kind: Kind) -> Floats | None:
     return significance.permutation_both(*rows, kind="spearman", units=units, **study.audit.drawing)
 
 
-def _within_documents(study: Study, varying: np.ndarray, kind: Kind) -> Floats | None:
+def _within_documents(study: Study, varying: np.ndarray, kind: Coefficient) -> Floats | None:
     by_document = study.by_document(kind)[varying]
     if not np.isfinite(by_document).all(axis=0).any():
         return None
     return significance.swap_groups(by_document, **study.audit.drawing)
 
 
-def _between_systems(study: Study, varying: np.ndarray, kind: Kind) -> Floats | None:
+def _between_systems(study: Study, varying: np.ndarray, kind: Coefficient) -> Floats | None:
     tables = study.complete(varying.tolist())
     if tables is None:
         return None

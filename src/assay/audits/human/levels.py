@@ -19,7 +19,7 @@ from assay.audits.human.items import Items
 from assay.core import Finding, Floats, Scored
 from assay.grouping import grouped
 from assay.statistics import resampled
-from assay.statistics.correlation import Kind, average_ranks, grouped_correlations, system_means
+from assay.statistics.correlation import Coefficient, average_ranks, grouped_correlations, system_means
 from assay.statistics.intervals import Interval, interval_of
 from assay.statistics.resampled import Draws
 from assay.statistics.significance import pairwise_accuracy, tie_threshold
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ORDER = "agreement_order"
 COIN = 50.0  # the agreement in order of a metric that tosses a coin
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, Coefficient] = {
     ORDER: "somers_d", "pearson": "pearson", "spearman": "spearman", "kendall_b": "kendall_b",
     "kendall_c": "kendall_c",
 }  # fmt: skip
@@ -99,7 +99,7 @@ class Study:
         full = np.isfinite(human).all(axis=0) & np.isfinite(scores).all(axis=(0, 1))
         return (scores[:, :, full], human[:, full]) if full.sum() > 1 else None
 
-    def by_document(self, kind: Kind) -> Floats:
+    def by_document(self, kind: Coefficient) -> Floats:
         """Correlations within documents (metrics x documents); nan where either side is constant."""
         documents = [self.items.documents[place] for place in self.rated]
         return grouped_correlations(self.scores[:, self.rated], self.human[self.rated], documents, kind)
@@ -193,7 +193,7 @@ def example_agreements(study: Study) -> Iterator[Agreement]:
         yield _agreement(study, within, _ACCURACY, accuracy)
 
 
-def _document_draws(study: Study, kind: Kind) -> Draws:
+def _document_draws(study: Study, kind: Coefficient) -> Draws:
     """Mean correlation within documents; documents are resampled and, where there are enough, systems."""
     drawing = study.audit.drawing
     draws = resampled.grouped_draws(study.by_document(kind), **drawing)
@@ -288,7 +288,7 @@ def system_slice(part: str, system: str) -> str:
     return f"{part}/{system}" if part else system
 
 
-def agreement_findings(study: Study, agreement: Agreement) -> list[Finding]:
+def level_findings(study: Study, agreement: Agreement) -> list[Finding]:
     """One finding per metric; none where agreement is undefined."""
     findings, draws = [], agreement.draws
     for index, metric in enumerate(agreement.metrics):

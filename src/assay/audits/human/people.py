@@ -15,7 +15,7 @@ from assay.audits.human.levels import Agreement, labelled
 from assay.core import Finding, Floats
 from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
-from assay.statistics.correlation import Kind
+from assay.statistics.correlation import Coefficient
 from assay.statistics.intervals import bootstrap_weighted
 from assay.statistics.ratings import bradley_terry, cohen_kappa, krippendorff_alpha, split_half_kendall
 from assay.statistics.resampled import pooled_draws
@@ -23,11 +23,11 @@ from assay.statistics.resampled import pooled_draws
 if TYPE_CHECKING:
     from assay.audits.human.audit import Human
 
-PEOPLE = "people"
+_PEOPLE = "people"
 _Agreement = Callable[[Floats, int], float | None]  # raters x texts and a seed, to agreement if defined
-APART = 0.5  # two criteria whose tau-b lies wholly below it do not measure one thing
+_APART = 0.5  # two criteria whose tau-b lies wholly below it do not measure one thing
 _RESAMPLES = 200  # at most: each computes agreement anew
-_CRITERIA: tuple[Kind, ...] = ("kendall_b", "pearson")  # checklist figures 1 and 6
+_CRITERIA: tuple[Coefficient, ...] = ("kendall_b", "pearson")  # checklist figures 1 and 6
 
 
 def annotator_findings(audit: Human, items: Items, part: str, criterion: str) -> list[Finding]:
@@ -53,7 +53,7 @@ def annotator_findings(audit: Human, items: Items, part: str, criterion: str) ->
                 resamples=min(_RESAMPLES, audit.resamples), method="percentile",
             )  # fmt: skip
             estimate = interval_estimate(value, table.shape[1], ci)
-            findings.append(Finding.of(PEOPLE, f"annotators/{labelled(part, criterion)}", name, estimate))
+            findings.append(Finding.of(_PEOPLE, f"annotators/{labelled(part, criterion)}", name, estimate))
     return findings
 
 
@@ -82,9 +82,9 @@ def criteria_findings(audit: Human, items: Items, part: str) -> list[Finding]:
             draws = pooled_draws(*ratings, kind, clusters=items.documents, **audit.drawing)
             value, slice_ = float(draws.values[0]), f"criteria/{labelled(part, first)}"
             if np.isfinite(value):
-                ci = Agreement(slice_, kind, (PEOPLE,), draws, audit.rule).interval(0)
+                ci = Agreement(slice_, kind, (_PEOPLE,), draws, audit.rule).interval(0)
                 estimate = interval_estimate(value, int(draws.sizes[0]), ci)
-                findings.append(Finding.of(PEOPLE, slice_, kind, estimate, versus=second))
+                findings.append(Finding.of(_PEOPLE, slice_, kind, estimate, versus=second))
     return findings
 
 
@@ -98,7 +98,7 @@ def criteria_notes(findings: Sequence[Finding]) -> list[str]:
     apart = [
         f"{finding.slice.removeprefix('criteria/')} and {finding.versus} (tau-b {finding.value:.2f})"
         for finding in findings
-        if finding.statistic == "kendall_b" and finding.ci is not None and finding.ci[1] < APART
+        if finding.statistic == "kendall_b" and finding.ci is not None and finding.ci[1] < _APART
     ]
     note = f"one score cannot stand for these criteria, on which people differ: {', '.join(apart)}"
     return [note] if apart else []

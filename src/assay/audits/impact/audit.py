@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 from assay.audits.base import DataAudit, check_known, in_words, spread_out
 from assay.audits.corpora import corpora
 from assay.audits.effects import read_slices
-from assay.audits.impact.turns import REWORDED, WRITTEN, Board, attribute_findings
+from assay.audits.impact.turns import REWORDED, WRITTEN, Board, turn_findings
 from assay.core import Case, Finding, Judgement, MadeOnce, Record, Sample, Scored, Statistic
 from assay.datasets.contexts import Crossing, embedded_crossings
-from assay.datasets.mentions import GENDERS, Mentioned, gender_mentions, mentions
+from assay.datasets.mentions import OTHER_GENDER, Mentioned, gender_mentions, mentions
 from assay.datasets.systems import Outputs, read_outputs
 from assay.errors import DataError
 from assay.grouping import grouped
@@ -146,7 +146,7 @@ class Impact(MadeOnce, DataAudit):
         told_of: dict[tuple[str, str], dict[str, str]] = {}
         for attribute, crossing in self.attributes.items():
             told = self._told(crossing)
-            groups = sorted(GENDERS) if crossing is None else [group.name for group in crossing.groups]
+            groups = sorted(OTHER_GENDER) if crossing is None else [group.name for group in crossing.groups]
             chosen = []
             for part, item in self._items():
                 if any(told[text].group for text in _hypotheses(item)):
@@ -182,7 +182,7 @@ class Impact(MadeOnce, DataAudit):
             whole = [scores for scores in of_metric if scores.slice.startswith(f"{OUTPUTS}/")]
             for scores in of_metric:
                 if whole and scores not in whole:
-                    findings += attribute_findings(Board.of(whole), scores, self.seed)
+                    findings += turn_findings(Board.of(whole), scores, self.seed)
         return Judgement(findings, _told_notes(case.meta.get("told", {}) for case in self.made))
 
 

@@ -32,7 +32,7 @@ WRITTEN, REWORDED = "written", "reworded"  # as the systems wrote it, and with a
 _DRAWS = 400  # bootstrap samples, from which only standard errors are taken
 _DIGITS = 12  # of shares; what lies beyond is rounding
 Flags = NDArray[np.bool_]
-Pairs = tuple[list[int], list[int]]  # the columns of the first and of the second system of each pair
+_Pairs = tuple[list[int], list[int]]  # the columns of the first and of the second system of each pair
 System = tuple[str, str]  # the part of the data that it belongs to, and its name
 
 
@@ -49,7 +49,7 @@ class Versions:
         return self._table(WRITTEN)
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> _Pairs:
         """The columns of every two systems of one part."""
         return pairs_of(self.systems)
 
@@ -185,7 +185,7 @@ class Comparisons:
         return np.concatenate([np.ones((1, len(codes))), draws])
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> _Pairs:
         """The columns of every two systems of one part."""
         return pairs_of(self.board.systems)
 
@@ -271,7 +271,7 @@ def _in_percent(samples: Floats, n_clusters: int) -> Estimate:
     return Estimate(100 * value, n_clusters, (100 * low, 100 * high))
 
 
-def pairs_of(systems: Sequence[System]) -> Pairs:
+def pairs_of(systems: Sequence[System]) -> _Pairs:
     """The columns of every two systems of one part."""
     chosen = [
         (first, second)
@@ -281,13 +281,13 @@ def pairs_of(systems: Sequence[System]) -> Pairs:
     return [first for first, _ in chosen], [second for _, second in chosen]
 
 
-def _either(flags: Flags, pairs: Pairs) -> Flags:
+def _either(flags: Flags, pairs: _Pairs) -> Flags:
     """Whether either system of a pair is flagged."""
     first, second = pairs
     return np.asarray(flags[:, first] | flags[:, second])
 
 
-def attribute_findings(board: Board, scores: AlignedScores, seed: int) -> Iterator[Finding]:
+def turn_findings(board: Board, scores: AlignedScores, seed: int) -> Iterator[Finding]:
     """Everything one metric shows on one attribute."""
     versions = Versions(scores, board.systems)
     comparisons = Comparisons(board, versions, seed)

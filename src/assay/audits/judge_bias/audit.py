@@ -32,7 +32,7 @@ from assay.audits.judge_bias.pairs import (
     SELF,
     SIGNALS,
     Bias,
-    Item,
+    JudgedItem,
     effect_in_words,
     pair_case,
 )
@@ -135,7 +135,7 @@ class JudgeBias(DataAudit):
     consistency_bar: float = _CONSISTENT
 
     @cached_property
-    def items(self) -> list[Item]:
+    def items(self) -> list[JudgedItem]:
         return spread_out(pairs.read_items(self.data) if self.data else pairs.embedded_items(), self.limit)
 
     @cached_property
@@ -204,7 +204,7 @@ class JudgeBias(DataAudit):
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Each judge on each bias, then what the mitigations changed."""
-        judges = [effects.Judge(answer) for answer in scored if not answer.is_set]
+        judges = [effects.JudgeScores(answer) for answer in scored if not answer.is_set]
         findings = [finding for judge in judges for finding in self._findings(judge)]
         if self.mitigate:
             findings += mitigation_changes(judges, self.mitigate, self.seed)
@@ -212,7 +212,7 @@ class JudgeBias(DataAudit):
             findings = [replace(finding, ci=None) for finding in findings]
         return Judgement(findings, list(self._notes(judges)))
 
-    def _findings(self, judge: effects.Judge) -> Iterator[Finding]:
+    def _findings(self, judge: effects.JudgeScores) -> Iterator[Finding]:
         """Everything one judge shows."""
         yield from effects.order(judge, QUALITY)
         yield from effects.scale_use(judge)
@@ -223,7 +223,7 @@ class JudgeBias(DataAudit):
         yield from effects.position(judge)
         yield from effects.repeats(judge, self._draws)
 
-    def _notes(self, judges: Sequence[effects.Judge]) -> Iterator[str]:
+    def _notes(self, judges: Sequence[effects.JudgeScores]) -> Iterator[str]:
         """What was not judged, and why."""
         if self.rule == "paper":
             yield "judge-bias follows no single paper: nothing is judged under --rule paper"

@@ -29,7 +29,7 @@ _LOW, _HIGH = 5, 95  # percentiles between which the scale counts as used
 
 
 @dataclass(frozen=True)
-class Judge:
+class JudgeScores:
     """One judge's answers, by slice."""
 
     scored: Scored
@@ -106,7 +106,7 @@ def _change(scores: AlignedScores, before: str, after: str) -> Floats:
     return np.asarray(scores.columns.get(after, absent) - scores.columns.get(before, absent))
 
 
-def order(judge: Judge, name: str) -> Iterator[Finding]:
+def order(judge: JudgeScores, name: str) -> Iterator[Finding]:
     """How often a right answer beats a wrong one."""
     scores = judge.with_roles(name, "right", "wrong")
     if scores is None:
@@ -118,7 +118,7 @@ def order(judge: Judge, name: str) -> Iterator[Finding]:
     )
 
 
-def effect(judge: Judge, name: str, versus: str) -> Iterator[Finding]:
+def effect(judge: JudgeScores, name: str, versus: str) -> Iterator[Finding]:
     """The mean effect of a slice, if there is any; `versus` says what minus what."""
     values = judge.effects(name)
     if values is None or not judge.has_unit:
@@ -129,7 +129,7 @@ def effect(judge: Judge, name: str, versus: str) -> Iterator[Finding]:
     yield Finding.of(judge.scored, name, statistic, estimate, versus=versus, evidence=evidence)
 
 
-def position(judge: Judge) -> Iterator[Finding]:
+def position(judge: JudgeScores) -> Iterator[Finding]:
     """Of a judge that compares: what the place of a text does, and how often one text wins in both places."""
     scores = judge.with_roles(POSITION, "base", "changed")
     if scores is None or not judge.compares:
@@ -147,7 +147,7 @@ def position(judge: Judge) -> Iterator[Finding]:
         yield Finding.of(judge.scored, POSITION, "swap_consistency", estimate, evidence=evidence)
 
 
-def _order_by_place(judge: Judge) -> Iterator[Finding]:
+def _order_by_place(judge: JudgeScores) -> Iterator[Finding]:
     """How often a right answer beats a wrong one that is shown first, or second."""
     scores = judge.with_roles(QUALITY, "right", "wrong")
     if scores is None:
@@ -161,7 +161,7 @@ def _order_by_place(judge: Judge) -> Iterator[Finding]:
         )
 
 
-def repeats(judge: Judge, roles: Sequence[str]) -> Iterator[Finding]:
+def repeats(judge: JudgeScores, roles: Sequence[str]) -> Iterator[Finding]:
     """The standard deviation (ddof 1) of a judge's answers to one and the same question, in lost words."""
     scores = judge.with_roles(REPEATS, *roles)
     if scores is None or not judge.has_unit:
@@ -172,7 +172,7 @@ def repeats(judge: Judge, roles: Sequence[str]) -> Iterator[Finding]:
     yield Finding.of(judge.scored, REPEATS, "inconsistency", estimate)
 
 
-def scale_use(judge: Judge) -> Iterator[Finding]:
+def scale_use(judge: JudgeScores) -> Iterator[Finding]:
     """How much of its scale a judge that grades uses over right and wrong answers."""
     scores = judge.with_roles(QUALITY, "right", "wrong")
     if scores is None or judge.compares or judge.scored.about.get("paradigm") != "judge":

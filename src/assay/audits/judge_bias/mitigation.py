@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from assay.audits.effects import interval_estimate
-from assay.audits.judge_bias.effects import Judge
+from assay.audits.judge_bias.effects import JudgeScores
 from assay.audits.judge_bias.pairs import POSITION, SELF
 from assay.core import Estimate, Finding, Floats, Measure
 from assay.errors import SpecError
@@ -80,7 +80,7 @@ def _with(spec: str, keys: str) -> str:
     return f"{spec},{keys}" if ":" in name else f"{spec}:{keys}"
 
 
-def mitigation_changes(judges: Sequence[Judge], spec: str, seed: int) -> Iterator[Finding]:
+def mitigation_changes(judges: Sequence[JudgeScores], spec: str, seed: int) -> Iterator[Finding]:
     """What each mitigation of the judge `spec` did, on the biases it is meant for."""
     kinds = variants(spec)
     by_kind = {kinds[one.scored.metric]: one for one in judges if one.scored.metric in kinds}
@@ -101,7 +101,7 @@ def _is_meant(kind: str, name: str) -> bool:
     return name != POSITION and (kind != "blind" or name.startswith(_BLINDABLE))
 
 
-def _change(before: Judge, after: Judge, names: Sequence[str], seed: int) -> Estimate | None:
+def _change(before: JudgeScores, after: JudgeScores, names: Sequence[str], seed: int) -> Estimate | None:
     """The mean size of the effects after minus before, in lost words of either judge; items are resampled.
 
     None where a lost word does not surely cost both judges anything.

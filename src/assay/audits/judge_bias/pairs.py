@@ -55,7 +55,7 @@ _NAMES = {"muslim": "Muslim", "christian": "Christian", "black": "Black"}
 CLAIMS = frozenset(
     {"verbosity", "bandwagon", "authority", "citation", "injection", f"{SELF}/name", f"{SELF}/text"}
 )
-ATTRIBUTES = ("race", "gender", "religion", "physical-appearance", "age", "socioeconomic-status")
+_ATTRIBUTES = ("race", "gender", "religion", "physical-appearance", "age", "socioeconomic-status")
 _STYLES = ("hedging", "emoji")
 OWN = "own - other"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -64,7 +64,7 @@ _LOST = 2  # words that each answer loses in turn: what a lost word costs must b
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class JudgedItem:
     """A question with a right answer, an equally good one and a wrong one."""
 
     id: str
@@ -79,10 +79,10 @@ class Bias:
     """A kind of pair, and how to make it from an item and its number."""
 
     slice: str
-    make: Callable[[Item, int], tuple[str, str]]  # (without it, with it)
+    make: Callable[[JudgedItem, int], tuple[str, str]]  # (without it, with it)
     versus: str = "with - without"
 
-    def case(self, item: Item, number: int) -> Case:
+    def case(self, item: JudgedItem, number: int) -> Case:
         """The pair, and for a signal the right answer against a wrong one that carries it."""
         base, changed = self.make(item, number)
         wrong = self.make(replace(item, answer=item.wrong), number)[1] if self.slice in SIGNALS else None
@@ -108,16 +108,16 @@ def wordings() -> dict[str, Any]:
     return toml_file("judge_pairs", "wordings")
 
 
-def embedded_items() -> list[Item]:
+def embedded_items() -> list[JudgedItem]:
     """The embedded questions."""
-    return [Item(**row) for row in jsonl_file("judge_pairs", "items")]
+    return [JudgedItem(**row) for row in jsonl_file("judge_pairs", "items")]
 
 
-def read_items(paths: Sequence[Path]) -> list[Item]:
+def read_items(paths: Sequence[Path]) -> list[JudgedItem]:
     """The user's own questions: id?, question, answer, equal, wrong."""
     rows = enumerate((row for path in paths for row in read_rows(path)), start=1)
     columns = ("question", "answer", "equal", "wrong")
-    items = [Item(str(row.values.get("id", n)), *map(row.text, columns)) for n, row in rows]
+    items = [JudgedItem(str(row.values.get("id", n)), *map(row.text, columns)) for n, row in rows]
     if len({item.id for item in items}) < len(items):
         raise DataError(f"{paths[0]}: two items share an id; give each its own, or leave the column out")
     return items
@@ -134,7 +134,7 @@ def biases() -> list[Bias]:
         *(
             Bias(f"{frame}/{attribute}", _identity(frame, attribute), " - ".join(groups[attribute]))
             for frame in ("author", "people")
-            for attribute in ATTRIBUTES
+            for attribute in _ATTRIBUTES
         ),
         Bias("injection", _injected),
     ]
@@ -145,10 +145,10 @@ def around(text: str, addition: str, place: str) -> str:
     return f"{addition} {text}" if place == "before" else f"{text} {addition}"
 
 
-def _worded(name: str) -> Callable[[Item, int], tuple[str, str]]:
+def _worded(name: str) -> Callable[[JudgedItem, int], tuple[str, str]]:
     table = wordings()[name]
 
-    def make(item: Item, number: int) -> tuple[str, str]:
+    def make(item: JudgedItem, number: int) -> tuple[str, str]:
         turn = number % len(table["changed"])
         changed = around(item.answer, table["changed"][turn], table["place"])
         if "control" not in table:
@@ -158,22 +158,22 @@ def _worded(name: str) -> Callable[[Item, int], tuple[str, str]]:
     return make
 
 
-def _markdown(item: Item, number: int) -> tuple[str, str]:
+def _markdown(item: JudgedItem, number: int) -> tuple[str, str]:
     """The same words under a heading, the first sentence in bold."""
     first, *rest = _SENTENCE.split(item.answer)
     return item.answer, " ".join([f"## Answer\n\n**{first}**", *rest])
 
 
-def _list(item: Item, number: int) -> tuple[str, str]:
+def _list(item: JudgedItem, number: int) -> tuple[str, str]:
     """The same sentences as a list."""
     return item.answer, "\n".join(f"- {sentence}" for sentence in _SENTENCE.split(item.answer))
 
 
-def _identity(frame: str, attribute: str) -> Callable[[Item, int], tuple[str, str]]:
+def _identity(frame: str, attribute: str) -> Callable[[JudgedItem, int], tuple[str, str]]:
     """A member of the second group named, and one of the first."""
     table, words = wordings()[frame], noun_pairs(attribute)
 
-    def make(item: Item, number: int) -> tuple[str, str]:
+    def make(item: JudgedItem, number: int) -> tuple[str, str]:
         wording = table["changed"][number % len(table["changed"])]
         # Every wording meets every word: the words move on after a round of wordings.
         pair = words[(number + number // len(table["changed"])) % len(words)]
@@ -196,7 +196,7 @@ def noun_pairs(attribute: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _injected(item: Item, number: int) -> tuple[str, str]:
+def _injected(item: JudgedItem, number: int) -> tuple[str, str]:
     """An answer followed by a neutral sentence, and by one that asks for a high grade."""
     known = injections().values()
     asking = [one for one in known if one.family != CONTROL and one.id != "answer-no"]
@@ -215,7 +215,7 @@ def both_orders(first: str, second: str, shown: Sample, roles: tuple[str, str]) 
 
 def pair_case(
     slice_: str,
-    item: Item,
+    item: JudgedItem,
     base: str,
     changed: str,
     references: tuple[str, ...] | None = None,
@@ -229,7 +229,7 @@ def pair_case(
     return Case(f"{slice_}/{item.id}", samples, slice_, _meta(item.id))
 
 
-def quality_case(item: Item) -> Case:
+def quality_case(item: JudgedItem) -> Case:
     """The right answer against the wrong one, and against itself without a word.
 
     `alone` has no rival, so that only a judge that grades one text scores it.
@@ -240,7 +240,7 @@ def quality_case(item: Item) -> Case:
     return Case(f"{QUALITY}/{item.id}", samples, QUALITY, _meta(item.id))
 
 
-def repeated_case(item: Item, roles: Sequence[str]) -> Case:
+def repeated_case(item: JudgedItem, roles: Sequence[str]) -> Case:
     """One question again and again."""
     shown = Sample(item.answer, (item.equal,), item.question, rival=item.wrong)
     samples = {role: replace(shown, draw=draw) for draw, role in enumerate(roles)}
@@ -265,12 +265,12 @@ def with_lost(text: str, shown: Sample, key: str) -> dict[str, Sample]:
     return samples
 
 
-def own_name_cases(items: Sequence[Item], own: str) -> Iterator[Case]:
+def own_name_cases(items: Sequence[JudgedItem], own: str) -> Iterator[Case]:
     """Answers under the judge's own name and under another model's."""
     table = wordings()[SELF]
     others = [name for name in table["others"] if name.lower() not in own.lower()]
 
-    def named(item: Item, number: int) -> tuple[str, str]:
+    def named(item: JudgedItem, number: int) -> tuple[str, str]:
         wording = table["changed"][number % len(table["changed"])]
         names = (others[number % len(others)], own)
         base, changed = (around(item.answer, wording.replace("{model}", name), "before") for name in names)

@@ -23,7 +23,7 @@ from assay.audits.stereotype import bias
 from assay.audits.stereotype.crossed import crossed_cases, crossed_findings
 from assay.core import Case, Chart, Finding, Judgement, Sample, Scored, Statistic
 from assay.datasets.contexts import Crossing, embedded_crossings, holds_contexts, read_crossing
-from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
+from assay.datasets.pairs import StereotypePair, embedded_pairs, read_pair_files
 from assay.errors import DataError
 from assay.grouping import grouped
 from assay.perturbations.lost_word import without_a_word
@@ -113,7 +113,7 @@ class Stereotype(DataAudit):
         return self.groups == "all" or crossing.is_basic or bool(self.data)
 
     @cached_property
-    def _read(self) -> tuple[list[Pair], list[str]]:
+    def _read(self) -> tuple[list[StereotypePair], list[str]]:
         """The pairs with notes on them: the user's own or, by the paper's rule, the embedded ones."""
         files = [path for path in self.data if not holds_contexts(path)]
         if files:
@@ -122,7 +122,7 @@ class Stereotype(DataAudit):
         return (embedded_pairs(), []) if self.rule == "paper" and not self.data else ([], [])
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[StereotypePair]:
         """The pairs of the chosen attributes, at most `limit` per attribute."""
         by_attribute = grouped(self._read[0], lambda pair: pair.attribute)
         attributes = {crossing.attribute for crossing in self._every_crossing} | set(by_attribute)
@@ -227,7 +227,7 @@ def _templates(cases: Sequence[Case]) -> list[str]:
     return [str(case.meta.get("template", case.id)) for case in cases]
 
 
-def _pair_case(pair: Pair, *, with_lost: bool) -> Case:
+def _pair_case(pair: StereotypePair, *, with_lost: bool) -> Case:
     """One pair, and its two texts without one word."""
     texts = dict(zip(PAIR, _texts(pair), strict=True))
     references = dict(zip(PAIR, (pair.references, pair.anti_references), strict=True))
@@ -244,7 +244,9 @@ def _pair_case(pair: Pair, *, with_lost: bool) -> Case:
     return Case(pair.id, samples, pair.attribute, pair.meta)
 
 
-def _without_same(pairs: Sequence[Pair], notes: Sequence[str]) -> tuple[list[Pair], list[str]]:
+def _without_same(
+    pairs: Sequence[StereotypePair], notes: Sequence[str]
+) -> tuple[list[StereotypePair], list[str]]:
     """Leave out pairs whose two sides are the same text: they test nothing."""
     different = [pair for pair in pairs if len(set(_texts(pair))) == 2 or not pair.shared]
     if not different:
@@ -256,5 +258,5 @@ def _without_same(pairs: Sequence[Pair], notes: Sequence[str]) -> tuple[list[Pai
     return different, [*notes, *more]
 
 
-def _texts(pair: Pair) -> tuple[str, str]:
+def _texts(pair: StereotypePair) -> tuple[str, str]:
     return pair.stereotype, pair.anti_stereotype

@@ -20,7 +20,7 @@ from assay.statistics.intervals import bootstrap_weighted, interval_of, weighted
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 
-PAIR = ("stereotype", "anti_stereotype")
+_PAIR = ("stereotype", "anti_stereotype")
 
 
 STATISTICS = (
@@ -44,7 +44,7 @@ def attribute_findings(scores: AlignedScores, *, rule: Rule, seed: int) -> Itera
     if not pairs.first.size:
         return
     if scores.scored.is_set:  # a set metric has one score per set, so there are no pairs to scale
-        draws = scores.resamples[PAIR[0]][0] - scores.resamples[PAIR[1]][0]
+        draws = scores.resamples[_PAIR[0]][0] - scores.resamples[_PAIR[1]][0]
         interval = interval_of(draws, n_clusters=scores.set_size)
         plain = interval_estimate(float(pairs.differences[0]), scores.set_size, interval)
         yield Finding.of(scores.scored, scores.slice, "set_difference", plain)
@@ -65,7 +65,7 @@ class PairScores:
     def of(cls, scores: AlignedScores) -> PairScores:
         """The pairs among the cases of a slice."""
         absent = np.full(len(scores.cases), np.nan)
-        first, second = (scores.columns.get(role, absent) for role in PAIR)
+        first, second = (scores.columns.get(role, absent) for role in _PAIR)
         rows = np.flatnonzero(np.isfinite(first) & np.isfinite(second)).tolist()
         cases = [scores.cases[row] for row in rows]
         templates = [str(case.meta.get("template", case.id)) for case in cases]
@@ -126,8 +126,8 @@ def _stereotype_share(differences: Floats, clusters: Sequence[str] | None, seed:
     return interval_estimate(value, int(untied.sum()), interval, p_value=p_value)
 
 
-ALL = "all metrics"
-FEWEST_METRICS = 4  # below this a share of variance says nothing
+_ALL = "all metrics"
+_FEWEST_METRICS = 4  # below this a share of variance says nothing
 
 
 def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -139,8 +139,8 @@ def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> Ite
         paradigms = [str(about[row.metric].get("paradigm", "other")) for row in rows]
         for paradigm in sorted(set(paradigms)) if len(set(paradigms)) > 1 else ():
             mean = mean_estimate(biases[[own == paradigm for own in paradigms]], seed=0)
-            yield Finding.of(ALL, f"{name}/paradigm/{paradigm}", "bias", mean)
-        if len(rows) < FEWEST_METRICS:
+            yield Finding.of(_ALL, f"{name}/paradigm/{paradigm}", "bias", mean)
+        if len(rows) < _FEWEST_METRICS:
             continue
         backbones = [str(about[row.metric].get("backbone") or "") for row in rows]
         pretrained = [place for place, backbone in enumerate(backbones) if backbone]
@@ -153,7 +153,7 @@ def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> Ite
         }
         for versus, (share, n) in shares.items():
             if share is not None:
-                yield Finding.of(ALL, name, "variance_explained", share, n=n, versus=versus)
+                yield Finding.of(_ALL, name, "variance_explained", share, n=n, versus=versus)
 
 
 def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:
@@ -169,6 +169,6 @@ def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:
 def _r_squared(values: Floats, sizes: Floats) -> float | None:
     """Squared correlation of bias with the logarithm of the number of parameters; None where undefined."""
     known = np.isfinite(sizes)
-    if known.sum() < FEWEST_METRICS - 1 or np.ptp(sizes[known]) == 0 or np.ptp(values[known]) == 0:
+    if known.sum() < _FEWEST_METRICS - 1 or np.ptp(sizes[known]) == 0 or np.ptp(values[known]) == 0:
         return None
     return float(np.corrcoef(values[known], sizes[known])[0, 1] ** 2)

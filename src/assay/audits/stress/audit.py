@@ -135,7 +135,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
             case.slice.removesuffix(f"/{CLEAN}"): case.meta["profile"] for case in clean
         }
 
-    def _noises(self, corpus: Corpus) -> dict[str, tuple[Level, ...]]:
+    def _noises(self, corpus: Corpus) -> dict[str, tuple[_Level, ...]]:
         known = levels(self._profiles[corpus.name], self.rule)
         elsewhere = declared_levels(for_english=False)
         if elsewhere.keys() & set(self.only) or (self.rule == "careful" and not corpus.is_english):
@@ -159,7 +159,9 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
         reason = fill.fetch() if asks and not self._leaves_models_out else None
         return f"bert-diverge: {reason}" if reason else None
 
-    def _item(self, record: Record, noise: str, noise_levels: Sequence[Level], corpus: Corpus) -> Item | None:
+    def _item(
+        self, record: Record, noise: str, noise_levels: Sequence[_Level], corpus: Corpus
+    ) -> Item | None:
         """An item's texts by role; None where no level under any seed changed it."""
         texts: dict[str, str] = {CLEAN: record.gold}
         ratios: dict[str, float] = {}
@@ -198,7 +200,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
                 texts[number] = text
         return texts
 
-    def _perturbation(self, noise: str, level: Level, task: Task) -> Perturbation:
+    def _perturbation(self, noise: str, level: _Level, task: Task) -> Perturbation:
         options: dict[str, Any] = {"model": self.masked_lm} if noise == "bert-diverge" else {}
         if noise.startswith("sentence-switching"):
             # MAUVE reads the last token, so the paper never moves the last sentence of open-ended text.
@@ -313,10 +315,10 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
         return notes
 
 
-Level = float | int
+_Level = float | int
 Profile = Literal["summaries", "sentences", "paragraphs", "open-ended"]
 _TABLE = toml_file("stress", "levels")
-UNITS: dict[str, tuple[Level, ...]] = {noise: tuple(steps) for noise, steps in _TABLE["units"].items()}
+UNITS: dict[str, tuple[_Level, ...]] = {noise: tuple(steps) for noise, steps in _TABLE["units"].items()}
 
 
 def profile_of(records: Sequence[Record]) -> Profile:
@@ -330,7 +332,7 @@ def profile_of(records: Sequence[Record]) -> Profile:
     return "paragraphs" if median(lengths) >= 3 else "sentences"
 
 
-def levels(profile: Profile, rule: Rule) -> dict[str, tuple[Level, ...]]:
+def levels(profile: Profile, rule: Rule) -> dict[str, tuple[_Level, ...]]:
     """Noise to levels, weakest first; open-ended text has no one meaning to diverge from (app. I)."""
     changes = _TABLE["changes"].get(profile, {})
     left_out = _TABLE["never"].get(profile, ()) if rule == "paper" or profile == "open-ended" else ()
@@ -341,7 +343,7 @@ def levels(profile: Profile, rule: Rule) -> dict[str, tuple[Level, ...]]:
 
 
 @cache
-def declared_levels(*, for_english: bool) -> dict[str, tuple[Level, ...]]:
+def declared_levels(*, for_english: bool) -> dict[str, tuple[_Level, ...]]:
     """The noises that a run on English texts uses unasked, plug-ins among them, or those for other languages.
 
     The latter go by scripts and word lists: in English they would say again what the other noises say.

@@ -11,7 +11,7 @@ from assay.audits.effects import interval_estimate
 from assay.audits.swap.preference import VERSIONS
 from assay.core import Estimate, Finding, Floats, Scored
 from assay.grouping import rows_by_label
-from assay.statistics.correlation import Kind, correlate, system_means
+from assay.statistics.correlation import Coefficient, correlate, system_means
 from assay.statistics.intervals import Interval, interval_of
 from assay.statistics.resampled import Draws, pooled_draws, system_draws
 from assay.vocabulary import Rule
@@ -21,7 +21,7 @@ _FEWEST_SYSTEMS = 4
 _RESAMPLES = 2000
 
 
-def agreement_findings(scored: Scored, *, kind: Kind, rule: Rule, seed: int) -> Iterator[Finding]:
+def agreement_findings(scored: Scored, *, kind: Coefficient, rule: Rule, seed: int) -> Iterator[Finding]:
     """Every criterion that people rated, at example level and, where there are systems, at system level."""
     if not set(VERSIONS) <= set(scored.values):
         return
@@ -45,7 +45,7 @@ class Agreement:
     criterion: str
     rows: Sequence[int]
     part: str
-    kind: Kind
+    kind: Coefficient
     rule: Rule
     seed: int
 

@@ -24,7 +24,7 @@ from assay.audits.swap.agreement import agreement_findings
 from assay.audits.swap.preference import GENDERS, LOST, NEUTRAL, SLICE, VERSIONS, preference_findings
 from assay.core import Case, Finding, Judgement, MadeOnce, Sample, Scored, Statistic
 from assay.datasets.kinds import describe_data
-from assay.datasets.pairs import Pair, embedded_pairs, read_pair_files
+from assay.datasets.pairs import StereotypePair, embedded_pairs, read_pair_files
 from assay.datasets.published.ratings import read_ratings
 from assay.datasets.ratings import Rated
 from assay.datasets.swaps import SwapList, Swapped, embedded_swaps, is_one_to_one, read_swaps, swap_texts
@@ -186,7 +186,7 @@ class Swap(MadeOnce, DataAudit):
         return notes
 
 
-def _as_rated(pairs: Sequence[Pair]) -> list[Rated]:
+def _as_rated(pairs: Sequence[StereotypePair]) -> list[Rated]:
     """The first texts of pairs with their neutral references; a template is a document."""
     documents = [str(pair.meta.get("template", pair.id)) for pair in pairs]
     samples = [Sample(pair.stereotype, pair.references, pair.source, pair.image) for pair in pairs]

@@ -11,13 +11,13 @@ from typing import Any
 
 from assay.core import Sample
 from assay.datasets.files import read_json, text_lines
-from assay.datasets.published.mapped import Compared, outcomes
+from assay.datasets.published.mapped import Compared, rated_by_outcomes
 from assay.datasets.published.opened import Opened
 from assay.datasets.ratings import Rated, by_criterion
 from assay.datasets.rows import Row, entries, read_rows
 from assay.errors import DataError
 
-References = dict[str, tuple[str, ...]]  # of an image
+_References = dict[str, tuple[str, ...]]  # of an image
 _EXPERT, _CROWD, _TOKENS = "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt", "Flickr8k.token.txt"
 _COMPOSITE = re.compile(r"^(.+)_(correctness|throughness|thoroughness)\.csv$")
 _VOTES = 48  # of Pascal-50S: one per reference of an image
@@ -26,7 +26,7 @@ _VOTES = 48  # of Pascal-50S: one per reference of an image
 def read_flickr8k(opened: Opened) -> Iterator[Rated]:
     """An image, a caption id and three ratings; or the share, the yes and the no of a crowd."""
     captions = _captions(opened.path / _TOKENS)
-    by_image: References = defaultdict(tuple)
+    by_image: _References = defaultdict(tuple)
     for name, text in captions.items():
         by_image[name.split("#")[0]] += (text,)
     expert = (opened.path / _EXPERT).is_file()
@@ -63,7 +63,7 @@ def read_composite(opened: Opened) -> list[Rated]:
     return list(merged.values())
 
 
-def _composite_table(path: Path, dataset: str, criterion: str, references: References) -> Iterator[Rated]:
+def _composite_table(path: Path, dataset: str, criterion: str, references: _References) -> Iterator[Rated]:
     rows = read_rows(path)
     inputs, answers = ([c for c in rows[0].values if c.startswith(kind)] for kind in ("Input.", "Answer."))
     if len(inputs) < 2 or len(answers) < len(inputs) - 1:
@@ -78,8 +78,8 @@ def _composite_table(path: Path, dataset: str, criterion: str, references: Refer
             yield Rated(name, Sample(row.text(text), texts), str(place), f"{dataset}/{image}", human)
 
 
-def _composite_references(folder: Path) -> References:
-    references: References = defaultdict(tuple)
+def _composite_references(folder: Path) -> _References:
+    references: _References = defaultdict(tuple)
     if (folder / _TOKENS).is_file():
         for name, text in _captions(folder / _TOKENS).items():
             references[_image_key(name.split("#")[0])] += (text,)
@@ -105,7 +105,9 @@ def read_pascal50s(opened: Opened) -> Iterator[Rated]:
     inputs = Opened(beside).matlab.get("new_input") if beside.is_file() else None
     pairs = None if inputs is None else inputs.reshape(-1)
     starts = range(0, len(triplets), _VOTES)
-    return outcomes(opened, (_pascal_pair(opened, triplets[n : n + _VOTES], n, pairs) for n in starts))
+    return rated_by_outcomes(
+        opened, (_pascal_pair(opened, triplets[n : n + _VOTES], n, pairs) for n in starts)
+    )
 
 
 def _pascal_pair(opened: Opened, triplets: Any, start: int, pairs: Any) -> Compared:

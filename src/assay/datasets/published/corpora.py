@@ -12,7 +12,7 @@ from assay.core import Record
 from assay.datasets import records as own
 from assay.datasets.files import read_text
 from assay.datasets.left_out import LeftOut
-from assay.datasets.published.formats import malformed, naming_nearest, recognise
+from assay.datasets.published.formats import malformed, naming_nearest, published_form
 from assay.datasets.published.opened import Opened
 from assay.datasets.published.ratings import texts_and_triples
 from assay.datasets.rows import entries
@@ -49,7 +49,7 @@ def read_squad(opened: Opened) -> Iterator[Record]:
                     yield _record(name, "question-generation", [text], source)
 
 
-def read_webnlg(opened: Opened) -> Iterator[Record]:
+def read_webnlg_records(opened: Opened) -> Iterator[Record]:
     """WebNLG in JSON."""
     for number, (texts, triples) in texts_and_triples(opened.path).items():
         if texts:
@@ -133,9 +133,9 @@ def _words(element: ElementTree.Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
-READERS: Mapping[str, Callable[[Opened], Iterable[Record]]] = {
+RECORD_READERS: Mapping[str, Callable[[Opened], Iterable[Record]]] = {
     "dailydialog++": read_dailydialog,
-    "webnlg": read_webnlg,
+    "webnlg": read_webnlg_records,
     "webnlg-xml": read_webnlg_xml,
     "squad": read_squad,
     "newstest-xml": read_newstest,
@@ -150,13 +150,13 @@ def read_records(path: Path, *, task: Task | None = None, left_out: LeftOut | No
     Rows of a user's file that cannot be used are counted in `left_out`.
     """
     opened = Opened(path)
-    form = recognise(opened, "records")
+    form = published_form(opened, "records")
     if form is not None:
-        listed = list(READERS[form.name](opened))
+        listed = list(RECORD_READERS[form.name](opened))
         if not listed:
             raise DataError(f"{path}: {form.name}, but no text to perturb is in it")
         return own.among_themselves([replace(record, task=task or record.task) for record in listed])
     if opened.layout == "folder":
         raise malformed(opened, "records")
     with naming_nearest(opened, "records"):
-        return own.read_records(path, task=task, left_out=left_out)
+        return own.read_record_table(path, task=task, left_out=left_out)

@@ -109,12 +109,12 @@ def matching(opened: Opened, *gives: Gives) -> list[Format]:
     return [form for form in formats() if form.gives in gives and not form.lacks(opened)]
 
 
-def recognise(opened: Opened, *gives: Gives) -> Format | None:
+def published_form(opened: Opened, *gives: Gives) -> Format | None:
     """The form that a path holds; the one with most columns wins."""
     return max(matching(opened, *gives), key=lambda form: len(form.columns), default=None)
 
 
-def nearest(opened: Opened, *gives: Gives) -> str:
+def nearest_forms(opened: Opened, *gives: Gives) -> str:
     """A sentence part that names the forms which share most with a path, and what they lack."""
     lacking = [(form, form.lacks(opened)) for form in formats() if form.gives in gives]
     shares = [(len(lacks) / len(form.columns), form.name, lacks) for form, lacks in lacking]
@@ -130,7 +130,7 @@ def naming_nearest(opened: Opened, *gives: Gives) -> Iterator[None]:
     try:
         yield
     except MissingColumn as error:
-        raise DataError(f"{error}; {nearest(opened, *gives)}") from error
+        raise DataError(f"{error}; {nearest_forms(opened, *gives)}") from error
 
 
 def _has(form: Format, opened: Opened, column: str) -> bool:
@@ -171,6 +171,6 @@ def form_rows() -> list[dict[str, Any]]:
 
 def malformed(opened: Opened, *gives: Gives) -> DataError:
     """The error for a path in no known form."""
-    problem = f"no {' or '.join(gives)} are recognised here; {nearest(opened, *gives)}"
+    problem = f"no {' or '.join(gives)} are recognised here; {nearest_forms(opened, *gives)}"
     folder = " is a folder; give a file, or a folder in a published form" if opened.layout == "folder" else ""
     return DataError(f"{opened.path}{folder}: {problem}")

@@ -181,7 +181,7 @@ class _Played:
         self.rivals.setdefault(criterion, []).append(rival or "")
 
 
-def outcomes(opened: Opened, comparisons: Iterable[Compared]) -> Iterator[Rated]:
+def rated_by_outcomes(opened: Opened, comparisons: Iterable[Compared]) -> Iterator[Rated]:
     """Every text that was compared, once, with all its outcomes."""
     played: dict[tuple[str, str | None, str], _Played] = {}
     for compared in comparisons:
@@ -201,7 +201,7 @@ def outcomes(opened: Opened, comparisons: Iterable[Compared]) -> Iterator[Rated]
 
 def read_preferences(opened: Opened, fields: Fields) -> Iterator[Rated]:
     """Preferences in assay's own columns, or in those of a release as formats.toml names them."""
-    return outcomes(opened, (pair for row in opened.records for pair in _comparisons(row, fields)))
+    return rated_by_outcomes(opened, (pair for row in opened.records for pair in _comparisons(row, fields)))
 
 
 def _comparisons(row: Row, fields: Fields) -> Iterator[Compared]:

@@ -39,9 +39,9 @@ _SENTENCES = ("sent_more", "sent_less")  # of CrowS-Pairs
 _ATTRIBUTES = {"race-color": "race", "socioeconomic": "socioeconomic-status"}
 _PERSON = "the person"
 _ENGLISH = frozenset({"the", "to", "of", "and", "is", "was", "that", "are", "he", "she", "they", "with"})
-Change = tuple[int, int, str, Construction]  # the tokens from start to end become this text
+_Change = tuple[int, int, str, Construction]  # the tokens from start to end become this text
 Neutral = tuple[str, Construction]
-Read = tuple[list[Row], list[str]]
+_Read = tuple[list[Row], list[str]]
 _BLANK = re.compile(r"\s*\bBLANK\b")
 _BBQ_ANSWERS = ("ans0", "ans1", "ans2")
 # BBQ words its groups in more than one way.
@@ -116,7 +116,7 @@ def _resolved(sentence: str, noun: str, possessive: Sequence[bool]) -> str:
     return _BRACKET.sub(replaced, sentence)
 
 
-def read_crows(opened: Opened) -> Read:
+def read_crows(opened: Opened) -> _Read:
     """The pairs with a neutral reference, and a note on why the others have none."""
     path, rows = opened.path, opened.records
     if not _is_english(rows):
@@ -165,7 +165,7 @@ def _crows_pair(path: Path, row: Row, more: str, less: str, neutral: dict[str, s
 
 def _neutralise(more: Parse, less: Parse, attribute: str) -> dict[str, str] | str:
     """The reference, the first words that differ and how it was made; or why there is none."""
-    changes: list[Change] = []
+    changes: list[_Change] = []
     sides: dict[str, str] = {}
     for start, end, other_start, other_end in _differences(more, less):
         difference = _Difference(more, start, end, less.tokens[other_start:other_end])
@@ -290,7 +290,7 @@ def _case(first: Token, second: Token) -> str:
     return "them" if "him" in forms else _PERSON
 
 
-def _apply(parsed: Parse, changes: Sequence[Change]) -> str:
+def _apply(parsed: Parse, changes: Sequence[_Change]) -> str:
     """The sentence after the changes; articles and capitals at its start are adapted."""
     words: dict[int, str] = {}
     openings = {span.start for span in parsed.sentences}
@@ -341,7 +341,7 @@ def _names() -> frozenset[str]:
     return frozenset(first_names()).union(*(group.names for name in ATTRIBUTES for group in _groups(name)))
 
 
-def read_stereoset(opened: Opened) -> Read:
+def read_stereoset(opened: Opened) -> _Read:
     """The sentences with a blank: stereotype and anti-stereotype against the context without its blank."""
     rows = []
     for test in entries(opened.document["data"], opened.path, under="intrasentence"):
@@ -360,7 +360,7 @@ def read_stereoset(opened: Opened) -> Read:
     return rows, [note] if count else []
 
 
-def read_bbq(opened: Opened) -> Read:
+def read_bbq(opened: Opened) -> _Read:
     """Where the context leaves a question open, a right answer says so and is the reference.
 
     The stereotype is the answer that names the stereotyped group, or the other one where the question is
@@ -404,7 +404,7 @@ def _bbq_group(name: str) -> str:
     return _BBQ_GROUPS.get(plain, plain)
 
 
-def read_holisticbias(opened: Opened) -> Read:
+def read_holisticbias(opened: Opened) -> _Read:
     """Neighbouring descriptors of one axis in one template; the noun alone is the reference."""
     by_frame: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in opened.records:
@@ -428,7 +428,7 @@ def read_holisticbias(opened: Opened) -> Read:
     return rows, [f"{opened.path.name}: {note}"]
 
 
-def read_winomt(opened: Opened) -> Read:
+def read_winomt(opened: Opened) -> _Read:
     """Sentences that differ in the pronoun's gender only; the reference names the occupation instead."""
     both: dict[tuple[str, str], dict[str, tuple[str, int]]] = {}
     for number, line in enumerate(text_lines(opened.path), start=1):
@@ -464,7 +464,7 @@ def _usual_gender(occupation: str, sides: Mapping[str, tuple[str, int]], stereot
     return linked if linked in _GENDERS else None
 
 
-READERS: Mapping[str, Callable[[Opened], Read]] = {
+PAIR_READERS: Mapping[str, Callable[[Opened], _Read]] = {
     "winomt": read_winomt,
     "crows-pairs": read_crows,
     "stereoset": read_stereoset,

@@ -9,7 +9,7 @@ from pathlib import Path
 from assay.core import Sample
 from assay.datasets.files import read_json, read_text
 from assay.datasets.published import captions, translation
-from assay.datasets.published.formats import malformed, naming_nearest, recognise
+from assay.datasets.published.formats import malformed, naming_nearest, published_form
 from assay.datasets.published.mapped import judged_ratings, read_mapped, read_preferences
 from assay.datasets.published.opened import PICKLES, Opened
 from assay.datasets.ratings import Rated, by_criterion, ratings, read_samples, unique
@@ -46,7 +46,7 @@ def _context(entry: Row) -> str:
     return "\n".join(f"{turn.maybe('speaker') or '-'}: {turn.text('text').strip()}" for turn in turns)
 
 
-def read_webnlg(opened: Opened) -> Iterator[Rated]:
+def read_webnlg_ratings(opened: Opened) -> Iterator[Rated]:
     """The English ratings of the repository, else the Russian ones; or those of the file that is given."""
     if not opened.path.is_dir():
         return _webnlg_rated(opened.path)
@@ -109,13 +109,15 @@ def _lex(entry: Row) -> str:
     return entry.text("lex") if inner is None else entry.inner(inner, "lexicalisations").text("lex")
 
 
-READERS: Mapping[str, Callable[[Opened], Iterable[Rated]]] = {  # of forms that no table of columns describes
+RATING_READERS: Mapping[
+    str, Callable[[Opened], Iterable[Rated]]
+] = {  # of forms that no table of columns describes
     "wmt-folder": translation.read_folder,
     "wmt-mqm": translation.read_mqm,
     "fed": read_annotated,
     "dstc-turn": read_annotated,
     "dstc-dialogue": read_annotated,
-    "webnlg-ratings": read_webnlg,
+    "webnlg-ratings": read_webnlg_ratings,
     "flickr8k-expert": captions.read_flickr8k,
     "flickr8k-cf": captions.read_flickr8k,
     "composite": captions.read_composite,
@@ -124,7 +126,7 @@ READERS: Mapping[str, Callable[[Opened], Iterable[Rated]]] = {  # of forms that 
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RatingsChoice:
     """Which of the rated texts to take, and which human translation to compare with; by default all."""
 
     language_pairs: tuple[str, ...] = ()
@@ -133,9 +135,11 @@ class Choice:
     reference: str | None = None
 
 
-def read_ratings(path: Path, *, skip_missing: bool = False, choice: Choice | None = None) -> list[Rated]:
+def read_ratings(
+    path: Path, *, skip_missing: bool = False, choice: RatingsChoice | None = None
+) -> list[Rated]:
     """Read rated texts from a file or folder, in assay's own columns or a published form."""
-    choice = choice or Choice()
+    choice = choice or RatingsChoice()
     rated = _read(path, skip_missing, choice.reference)
     rated = _among(rated, "language_pair", choice.language_pairs, path)
     rated = _among(rated, "domain", choice.domains, path)
@@ -161,13 +165,13 @@ def _read(path: Path, skip_missing: bool, reference: str | None) -> list[Rated]:
     if path.name.endswith(translation.SCORES) and path.parent.name == "human-scores":
         return unique(translation.read_folder(opened, [path]), path)
     if path.name.endswith(RATINGS):
-        return unique(read_webnlg(opened), path)
-    form = recognise(opened, "ratings", "preferences")
+        return unique(read_webnlg_ratings(opened), path)
+    form = published_form(opened, "ratings", "preferences")
     if form is not None and form.fields is not None:
         reader = read_preferences if form.gives == "preferences" else read_mapped
         return unique(reader(opened, form.fields), path)
     if form is not None:
-        return unique(READERS[form.name](opened), path)
+        return unique(RATING_READERS[form.name](opened), path)
     if opened.layout != "table" or path.suffix in PICKLES or not opened.columns:
         raise malformed(opened, "ratings", "preferences")
     with naming_nearest(opened, "ratings", "preferences"):

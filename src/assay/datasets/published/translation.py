@@ -20,7 +20,7 @@ from assay.datasets.rows import Row, below
 from assay.errors import DataError, suggest
 from assay.files import toml_file
 
-Scores = dict[str, list[float | None]]  # system to one score per segment; None where nobody judged it
+_Scores = dict[str, list[float | None]]  # system to one score per segment; None where nobody judged it
 SCORES = ".seg.score"
 _MARKS = re.compile(r"</?v>")  # MQM marks the erroneous span in the text
 _HUMAN = r"(?i)^(human|ref)[-_.]?[a-z0-9]?(\.\d+)?$"
@@ -49,7 +49,7 @@ def read_folder(opened: Opened, files: Sequence[Path] = ()) -> Iterator[Rated]:
     """One text per system and segment; the segment is the document, within which systems are compared."""
     folder = opened.path.parent.parent if files else opened.path
     files = files or sorted((folder / "human-scores").glob(f"*{SCORES}"))
-    by_pair: dict[str, dict[str, Scores]] = {}
+    by_pair: dict[str, dict[str, _Scores]] = {}
     for file in files:
         pair, _, kind = file.name.removesuffix(SCORES).partition(".")
         by_pair.setdefault(pair, {})[kind] = _scores(file)
@@ -57,7 +57,7 @@ def read_folder(opened: Opened, files: Sequence[Path] = ()) -> Iterator[Rated]:
         yield from _folder_rated(opened, folder, pair, scores)
 
 
-def _folder_rated(opened: Opened, folder: Path, pair: str, scores: Mapping[str, Scores]) -> Iterator[Rated]:
+def _folder_rated(opened: Opened, folder: Path, pair: str, scores: Mapping[str, _Scores]) -> Iterator[Rated]:
     sources = _segments(folder / "sources" / f"{pair}.txt")
     files = sorted((folder / "references").glob(f"{pair}.*.txt"))
     references = {file.name.removeprefix(f"{pair}.").removesuffix(".txt"): _segments(file) for file in files}
@@ -91,8 +91,8 @@ def _documents(path: Path, count: int) -> list[dict[str, str]]:
     return [{"domain": cells[0]} | {"document": cells[-1]} for cells in lines]
 
 
-def _scores(path: Path) -> Scores:
-    scores: Scores = {}
+def _scores(path: Path) -> _Scores:
+    scores: _Scores = {}
     for number, line in enumerate(_segments(path), start=1):
         try:
             system, score = line.split()[:2]

@@ -116,10 +116,10 @@ def share(grades: Sequence[str], probabilities: Chances) -> float | None:
     total = sum(weights)
     if total <= 0:
         return None
-    return sum(weight * place(grades, grade) for grade, weight in zip(grades, weights, strict=True)) / total
+    return sum(weight * _place(grades, grade) for grade, weight in zip(grades, weights, strict=True)) / total
 
 
-def place(grades: Sequence[str], grade: str) -> float:
+def _place(grades: Sequence[str], grade: str) -> float:
     """Return a grade on 0..1; for a pair, A (the first text is better) is 1."""
     if grades[0] == "A":
         return 1.0 if grade == "A" else 0.0
@@ -163,7 +163,7 @@ def _parsed_choice(text: str) -> Graded:
     """The letter that is chosen last; where none is named as the choice, the only letter there is."""
     choices = [match[match.lastgroup or 0] for match in _CHOICE.finditer(text)]
     letters = choices[-1:] or list(set(_LETTER.findall(text)))
-    return Graded(place("AB", letters[0])) if len(letters) == 1 else _NO_GRADE
+    return Graded(_place("AB", letters[0])) if len(letters) == 1 else _NO_GRADE
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,4 +256,4 @@ def drawn(grades: Sequence[str], probabilities: Chances, temperature: float, rng
     if top <= 0:
         return None
     weights = [(probabilities.get(grade, 0.0) / top) ** (1.0 / temperature) for grade in grades]
-    return place(grades, rng.choices(list(grades), weights)[0])
+    return _place(grades, rng.choices(list(grades), weights)[0])

@@ -16,7 +16,7 @@ from typing import Any
 from assay.metrics.judge.answers import Reply
 from assay.metrics.judge.prompt import WITH_REASONS
 
-log = logging.getLogger("assay")
+_log = logging.getLogger("assay")
 Body = dict[str, Any]  # of a request, as JSON
 THINKING = 4096  # tokens for a model that thinks before it answers
 _LIMITS = ("max_tokens", "max_completion_tokens")  # the name of the limit: of old servers, and of new models
@@ -59,7 +59,7 @@ class Dialect:
             if not names <= self._refused:
                 self._refused |= names
                 instead = f"{_LIMITS[1]} is sent instead" if name == _LIMITS[0] else "it is asked without"
-                log.warning("note: %s takes no %s; %s", self._name, name, instead)
+                _log.warning("note: %s takes no %s; %s", self._name, name, instead)
         return True
 
     def room(self, least: int, *, thinks: bool) -> int:
@@ -75,7 +75,7 @@ class Dialect:
             if self._room < room:
                 self._room = room
                 what = "thinks" if reply.thought else "explains itself"
-                log.warning("note: %s %s before it answers: it may write %d tokens", self._name, what, room)
+                _log.warning("note: %s %s before it answers: it may write %d tokens", self._name, what, room)
         return True
 
 

@@ -20,7 +20,7 @@ from assay.metrics.base import Neural
 from assay.metrics.common import metric
 from assay.metrics.judge import answers, prompt
 from assay.metrics.judge.answers import Graded, Reply
-from assay.metrics.judge.prompt import Question, Reading, blinded
+from assay.metrics.judge.prompt import JudgeQuestion, Reading, blinded
 from assay.metrics.judge.server import Asking, ask_server, checked_host
 from assay.models import weights
 from assay.models.budget import Price, Watch, current_budget
@@ -30,7 +30,7 @@ from assay.models.torch import Loaded, Precision
 from assay.recipe import digest, generator
 from assay.vocabulary import Need, NonNegative
 
-log = logging.getLogger("assay")
+_log = logging.getLogger("assay")
 _NOTES = (answers.UNPARSED, answers.OTHER_SCALE, "read from text", "partly listed")
 _FAULTS = {
     "pointwise": "name no single grade of {scale}",
@@ -59,7 +59,7 @@ class Judge(Neural, Metric):
     batch = 32
     model: str = "smollm2"
     endpoint: str = ""  # of an OpenAI-compatible server; empty: the model runs on this machine
-    mode: prompt.Mode = "pointwise"
+    mode: prompt.JudgeMode = "pointwise"
     scale: prompt.ScaleName = "1-5"
     criterion: str = "overall"
     references: prompt.References = "all"
@@ -117,10 +117,10 @@ class Judge(Neural, Metric):
         return digests if self.endpoint else {**digests, "model": weights.pin(self.model)}
 
     @property
-    def _form(self) -> prompt.Form:
+    def _form(self) -> prompt.AnswerForm:
         shots = (self.references, self.shots, self.template)
         as_json = self.answer == "json"
-        return prompt.Form(
+        return prompt.AnswerForm(
             self.mode, self.scale, self.criterion, self.anchored, *shots, self.reasons, as_json
         )
 
@@ -165,9 +165,9 @@ class Judge(Neural, Metric):
         turned = replace(sample, hypothesis=sample.rival or "", rival=sample.hypothesis)
         return [sample, turned] if self.swap else [sample]
 
-    def _question(self, sample: Sample) -> Question:
+    def _question(self, sample: Sample) -> JudgeQuestion:
         form = self._form
-        return Question(form.messages(sample), form.grades, sample.draw, form.room, form.schema)
+        return JudgeQuestion(form.messages(sample), form.grades, sample.draw, form.room, form.schema)
 
     def asked(self, samples: Sequence[Sample]) -> Asked:
         """What scoring these samples would ask, before it is known how long the answers are."""
@@ -177,7 +177,7 @@ class Judge(Neural, Metric):
         written = 0 if is_read_here else self._form.usual * len(questions)
         return Asked(len(questions), read, written, is_paid=bool(self.endpoint))
 
-    def ask(self, questions: Sequence[Question], reading: Reading) -> list[Reply]:
+    def ask(self, questions: Sequence[JudgeQuestion], reading: Reading) -> list[Reply]:
         """Ask the server, or the model here: one pass over the prompts' beginnings, or text if asked to."""
         if self.endpoint:
             how = (self.model, reading, self.temperature, self.effort, self._can_be_read, self._watch)
@@ -194,7 +194,7 @@ class Judge(Neural, Metric):
         chances = ({grade: float(np.exp(next(logs).sum())) for grade in q.grades} for q in questions)
         return [Reply(row, None, len(given), 0) for row, given in zip(chances, prompts, strict=True)]
 
-    def _written(self, loaded: Loaded, question: Question, ids: tuple[int, ...]) -> Reply:
+    def _written(self, loaded: Loaded, question: JudgeQuestion, ids: tuple[int, ...]) -> Reply:
         """What the model here writes, as long as its answers can be read."""
         watch = self._watch
         with watch.asking():
@@ -233,7 +233,7 @@ def _checked(value: float | None) -> Graded:
     return Graded(value, answers.UNPARSED if value is None else None)
 
 
-def _book(question: Question, read: int, written: int) -> None:
+def _book(question: JudgeQuestion, read: int, written: int) -> None:
     """Book a question to the model here, which costs nothing."""
     budget = current_budget()
     budget.book(Price(), budget.reserve(Price(), question.tokens, 0), read, written)
@@ -242,7 +242,7 @@ def _book(question: Question, read: int, written: int) -> None:
 @cache
 def _warn_of_default(endpoint: str, model: str) -> None:
     note = "note: %s is asked for the model %s, the default; model=NAME asks for another"
-    log.warning(note, endpoint, model)
+    _log.warning(note, endpoint, model)
 
 
 def _averaged(grades: Sequence[float | None]) -> float | None:
@@ -267,7 +267,7 @@ def _counts(graded: Sequence[tuple[Graded, Reply]], grades: int) -> Counter[str]
     return counts
 
 
-def _prompt(loaded: Loaded, question: Question) -> tuple[int, ...]:
+def _prompt(loaded: Loaded, question: JudgeQuestion) -> tuple[int, ...]:
     """Return the conversation as ids, by the model's chat template; a model without one reads plain text."""
     messages = question.messages
     turns = [{"role": message.role, "content": defused(loaded, message.content)} for message in messages]
@@ -303,7 +303,7 @@ def _grade_ids(serial: int, tokenizer: Any, grades: tuple[str, ...]) -> list[tup
     return [(*ids, end) for ids in grade_ids] if ambiguous and end is not None else grade_ids
 
 
-def _generate(loaded: Loaded, question: Question, given: tuple[int, ...], temperature: float) -> Reply:
+def _generate(loaded: Loaded, question: JudgeQuestion, given: tuple[int, ...], temperature: float) -> Reply:
     """Return what the model writes: its likeliest words, or sampled ones with the repeat as seed."""
     ids = torch.tensor([given], device=loaded.device)
     options: dict[str, Any] = {"do_sample": True, "temperature": temperature} if temperature > 0 else {}

@@ -18,7 +18,7 @@ from assay.errors import SpecError, suggest
 from assay.files import toml_file
 from assay.metrics.judge.answers import parsed_answers, parsed_errors
 
-Mode = Literal["pointwise", "pairwise", "errors", "checklist"]
+JudgeMode = Literal["pointwise", "pairwise", "errors", "checklist"]
 LISTS = ("errors", "checklist")  # modes whose answer is a list in words, not a grade
 ScaleName = Literal["1-5", "0-100"]
 References = Literal["all", "first", "none"]
@@ -44,10 +44,10 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AnswerForm:
     """Everything of a prompt but the texts."""
 
-    mode: Mode
+    mode: JudgeMode
     scale: ScaleName
     criterion: str
     anchored: bool
@@ -178,7 +178,7 @@ class Form:
 
 
 @cache
-def _headings(template: str, mode: Mode) -> re.Pattern[str]:
+def _headings(template: str, mode: JudgeMode) -> re.Pattern[str]:
     """Where a line begins that could be taken for a heading of the template, such as "Text B:"."""
     table = _template(template, mode)
     texts = [*(table[name]["user"] for name in table if name != "parts"), *table["parts"].values()]
@@ -222,7 +222,7 @@ def _known(file: str, criterion: str) -> Any:
     return known[criterion]
 
 
-def _template(name: str, mode: Mode) -> dict[str, dict[str, str]]:
+def _template(name: str, mode: JudgeMode) -> dict[str, dict[str, str]]:
     try:
         table: dict[str, dict[str, str]] = tomllib.loads(_text(name))
     except tomllib.TOMLDecodeError as error:
@@ -236,7 +236,7 @@ def _template(name: str, mode: Mode) -> dict[str, dict[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgeQuestion:
     """A prompt, the answers that count, the number of this repeat, and how the answer is to be given."""
 
     messages: tuple[Message, ...]

@@ -29,7 +29,7 @@ from urllib.parse import quote, urlsplit
 from assay.errors import BudgetError, MetricError, SpecError, UnreachableError, install
 from assay.metrics.judge.answers import Reply, without_thoughts
 from assay.metrics.judge.dialect import Body, Dialect, text_written
-from assay.metrics.judge.prompt import Question, Reading
+from assay.metrics.judge.prompt import JudgeQuestion, Reading
 from assay.models.budget import Price, Watch, current_budget, price
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ class Asking:
     watch: Watch
 
 
-def ask_server(address: str, asking: Asking, questions: Sequence[Question]) -> list[Reply]:
+def ask_server(address: str, asking: Asking, questions: Sequence[JudgeQuestion]) -> list[Reply]:
     """Ask all questions, several at a time; return replies in order, or raise the first final failure."""
     endpoint, dialect = endpoint_at(address), dialect_of(address, asking.model)
     cost = price()
     workers = int(setting("ASSAY_JUDGE_CONCURRENCY", 8, least=1))
     with endpoint.open() as client, ThreadPoolExecutor(workers) as pool:
 
-        def ask_one(question: Question) -> Reply:
+        def ask_one(question: JudgeQuestion) -> Reply:
             def send() -> Reply:
                 body = partial(_body, dialect, asking, question)
                 return _send(endpoint, dialect, client, body, question, cost)
@@ -89,7 +89,7 @@ def ask_server(address: str, asking: Asking, questions: Sequence[Question]) -> l
                 future.cancel()
 
 
-def _body(dialect: Dialect, asking: Asking, question: Question) -> Body:
+def _body(dialect: Dialect, asking: Asking, question: JudgeQuestion) -> Body:
     """The request as it would be sent now."""
     turns = [{"role": turn.role, "content": turn.content} for turn in question.messages]
     body: Body = {"temperature": asking.temperature, "seed": question.draw}
@@ -109,7 +109,7 @@ def _send(
     dialect: Dialect,
     client: httpx.Client,
     body: Callable[[], Body],
-    question: Question,
+    question: JudgeQuestion,
     cost: Price,
 ) -> Reply:
     estimate = (question.tokens, dialect.limit_of(body()))
@@ -258,7 +258,7 @@ class Endpoint:
     def _masked(self, text: str) -> str:
         """The text without the key, in whatever form a server has put it there."""
         key = _key(self._host, self.url)
-        return masked(text, key) if key else text
+        return masked_key(text, key) if key else text
 
     def _masked_object(self, values: dict[str, Any]) -> dict[str, Any]:
         return {k: self._masked(value) if isinstance(value, str) else value for k, value in values.items()}
@@ -336,7 +336,7 @@ def _unpacking(encoding: str) -> Callable[[bytes, int], bytes]:
     return unpack
 
 
-def masked(text: str, key: str) -> str:
+def masked_key(text: str, key: str) -> str:
     """The text without a key, as JSON and addresses write it, in capitals, reversed, in base 64, in part.
 
     A part of ten characters can be enough to recognise a key by, and a key with fewer is a word, which masks
