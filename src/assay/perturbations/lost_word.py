@@ -37,9 +37,14 @@ def without_a_word(text: str, *, keep: str = "", key: str = "", language: str = 
     ]
     if not found:
         return _without_characters(text, keep, key, language)
-    easy = [match for match in found if not _AFTER_ARTICLE.search(text[: match.start()])]
+    easy = [match for match in found if not _follows_article(text, match.start())]
     lost = generator(0, "lost word", key or text).choice(easy or found)
     return text[: lost.start()].rstrip(" ") + _joined(text[lost.end() :])
+
+
+def _follows_article(text: str, start: int) -> bool:
+    """Whether "a" or "an" stands before a place."""
+    return _AFTER_ARTICLE.search(text[max(0, start - len("-an ")) : start]) is not None
 
 
 def _joined(rest: str) -> str:
