@@ -136,10 +136,12 @@ def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
         (("serve", "nowhere", "--port", "0"), "nowhere does not exist"),
         (("serve", "file", "--port", "0"), "file is not a folder"),
         (("serve", "-m", "blue", "--port", "0"), "did you mean bleu?"),
-        (("reproduce", "unfair"), "did you mean one of unfair:table1, unfair:table3"),
-        (("reproduce", "--quick"), "give it with --all"),
-        (("reproduce", "--all", "unfair:table6"), "leave out --all or unfair:table6"),
-        (("reproduce", "unfair:table6", "--data", "."), "nothing was run on ."),
+        (("study", "blind"), "assay study is now assay papers study"),
+        (("calibrate", "stereotype"), "assay calibrate is now assay papers calibrate"),
+        (("papers", "reproduce", "unfair"), "did you mean one of unfair:table1, unfair:table3"),
+        (("papers", "reproduce", "--quick"), "give it with --all"),
+        (("papers", "reproduce", "--all", "unfair:table6"), "leave out --all or unfair:table6"),
+        (("papers", "reproduce", "unfair:table6", "--data", "."), "nothing was run on ."),
     ],
 )
 def test_mistakes_exit_2_with_a_way_out(

@@ -1,4 +1,4 @@
-"""Recipes, verdicts and pages of `assay reproduce`, on planted tables; nothing published is needed."""
+"""Recipes, verdicts and pages of `assay papers reproduce`, on planted tables; nothing published is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from assay.api.pipeline import make_audit
-from assay.cli.reproduce import reproduce_command as command
+from assay.cli.papers import reproduce_command as command
 from assay.core import Sample
 from assay.engine.session import Session
 from assay.errors import DataError, SpecError
@@ -22,7 +22,7 @@ from assay.metrics.ngram import CocoBleu
 from assay.papers import count, find_recipe, recipes, reproduce
 from assay.papers.checks import Place, check, not_run, printed
 from assay.papers.metrics import CocoRouge, MultEvalBleu
-from assay.papers.own import own_cells, standing, steps
+from assay.papers.own import own_cells, standing
 from assay.papers.page import (
     document,
     latex_table,
@@ -230,9 +230,6 @@ def test_command_line(tmp_path: Path) -> None:
     assert "stereotype_pairs/gender.jsonl" in parts["unfair:table6"]
     assert "1 of" in parts["total"]
     assert isinstance(runner.invoke(app, ["unfair:table6"]).exception, SpecError)
-    planned = runner.invoke(app, ["unfair:table6", "--plan", "-q"])  # needs no data: it says what to get
-    assert "stereotype_pairs/gender.jsonl in the data folder" in planned.stdout
-    assert "0 of" in planned.stdout
 
 
 def test_multeval_bleu_by_hand() -> None:
@@ -351,63 +348,3 @@ def test_latex(folder: Path, mine: str) -> None:
     assert text.count(r"\midrule") == 2
     assert "planted & 50.00 & 4 & 1.0" in text
     assert "Half & 100.00 & 4" in text
-
-
-def test_a_plan_names_downloads_and_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_CACHE", str(folder / "no-hub"))
-    text = PLANTED.replace('metric = "rouge1"', 'metric = "bleurt:model=lucadiliello/BLEURT-20"')
-    recipe, session = parse_recipe(text, "planted.toml"), Session.open(cache=None)
-    (without,) = steps([recipe], Place(folder), "here", session)
-    assert without.lacks.startswith("weights: lucadiliello/BLEURT-20, which --weights hub fetches")
-    (slow,) = steps([recipe], Place(folder, hub=True), "here", session)
-    (fast,) = steps([recipe], Place(folder, hub=True), "a100", session)
-    assert (slow.lacks, slow.fetch, slow.cells) == ("", ("lucadiliello/BLEURT-20",), 2)
-    assert slow.seconds is not None
-    assert fast.seconds is not None
-    assert slow.seconds > fast.seconds > 0
-    with pytest.raises(SpecError, match="did you mean a100"):
-        steps([recipe], Place(folder), "a10", session)
-
-
-def test_sizes_agree_with_the_page_of_metrics() -> None:
-    import tomllib
-
-    page = tomllib.loads((DOCS.parent / "checkpoints.toml").read_text("utf-8"))["checkpoints"]
-    sizes = toml_file("recipes", "machines")["checkpoints"]
-    for name in page.keys() & sizes.keys():
-        number, unit = page[name][1].partition(",")[0].split()
-        assert float(number) * {"MB": 0.001, "GB": 1.0}[unit] == pytest.approx(sizes[name][0], rel=0.05), name
-
-
-@pytest.mark.parametrize("paper", ["assoc", "unfair", "caption", "blind", "checklist"])
-def test_a_study_names_what_there_is(paper: str) -> None:
-    """Audits, their statistics and the facts that sentences may name."""
-    from assay.names.registry import audit_class
-
-    plan = toml_file("studies", paper)
-    facts = dict.fromkeys(
-        ("metrics", "lowest", "highest", "low_cell", "high_cell", "checks", "failed", "rising", "cells"), ""
-    )
-    for part in plan["part"]:
-        assert part["audit"] in plan["audits"]
-        assert part["statistic"] in {one.name for one in audit_class(part["audit"]).statistics}, part[
-            "heading"
-        ]
-        assert part["ours"].format(**facts)
-        assert part["columns"]
-
-
-def test_a_study_is_a_run_with_a_page_on_top(tmp_path: Path) -> None:
-    from assay.papers.study import study
-    from assay.report import write_report
-
-    done = study("unfair", ["rouge1", "chrf"], session=Session.open(tmp_path / "run", None), limit=12)
-    first, *_, last = done.about["study"]["parts"]
-    assert first["columns"][0] == "Race"
-    assert [row[0] for row in first["rows"]] == ["rouge1", "chrf"]
-    assert "Not run: it needs human/realsumm.jsonl" in last["ours"]
-    page = write_report(done).read_text("utf-8")
-    assert page.index('id="study"') < page.index('id="answer"')
-    assert first["found"].split(";")[0] in page
-    with pytest.raises(SpecError, match="did you mean blind"):
-        study("blnd", session=Session.open(cache=None))

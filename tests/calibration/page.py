@@ -46,7 +46,7 @@ standard deviation of a half, and where the data has contexts or documents, nois
 of {DRAWS} simulations in which what has the defect fails; **bold** sizes are those at the bar, where a failure is a false
 alarm, and those that must be found. A defect in half of the contexts, in one form of four, or in one of six intersections
 beyond its two parts shows as a half, a quarter and a third of its size. The last column is the share of all findings that fail
-for the metric without the defect, the first of the sizes. `assay calibrate AUDIT --data FILE` draws the same for your data.
+for the metric without the defect, the first of the sizes. `assay papers calibrate AUDIT --data FILE` draws the same for your data.
 
 | audit | a metric that | in | items | fails in, by size | without |
 |---|---|---|---|---|---|

@@ -1,4 +1,4 @@
-"""`assay calibrate` on a user's data: sizes that can be found, and what the data has no room for."""
+"""`assay papers calibrate` on a user's data: sizes that can be found, and what the data has no room for."""
 
 from __future__ import annotations
 

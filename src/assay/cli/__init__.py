@@ -31,6 +31,7 @@ from assay.models.lazy import wait_passively
 # Module to its heading in `assay --help` and its commands. A module is imported when one of its commands is
 # called, so that help and version stay quick.
 MODULES: dict[str, Any] = toml_file("help", "commands")["modules"]
+MOVED: dict[str, str] = toml_file("help", "commands")["moved"]
 COMMANDS = {name: module for module, listed in MODULES.items() for name in listed["commands"]}
 _USAGE: Any = typer.BadParameter.__base__  # every mistake that the parser of options finds
 
@@ -48,7 +49,7 @@ def command_of(name: str) -> Any:
     if isinstance(function, typer.Typer):
         return get_command(function)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    extra = name in ("run", "calibrate")  # these take the options of any audit (`options.extra_fields`)
+    extra = name == "run"  # it takes the options of any audit (`options.audit_fields`)
     settings = {"allow_extra_args": extra, "ignore_unknown_options": extra}
     single.command(name, cls=Command, context_settings=settings)(function)
     return get_command(single)
@@ -74,6 +75,8 @@ class Commands(CommandGroup):
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing or cmd_name.startswith("-"):
                 return None
+            if cmd_name in MOVED:
+                raise SpecError(f"assay {cmd_name} is now assay {MOVED[cmd_name]}")
             known = suggest(cmd_name, COMMANDS)
             raise SpecError(f"no command is called {cmd_name!r}{known}; see assay --help")
         command = command_of(cmd_name)

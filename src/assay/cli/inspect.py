@@ -1,22 +1,18 @@
-"""Commands that look around: list, doctor and calibrate."""
+"""Commands that look around: list and doctor."""
 
 from __future__ import annotations
 
 import importlib.util
 import platform
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import Any
 
 import typer
 
 from assay import __version__
-from assay.cli import options as o
-from assay.cli.output import print_columns, print_json, print_notes, wrapped
+from assay.cli.output import print_columns, print_json, wrapped
 from assay.errors import WeightsError, install
 from assay.files import toml_file
-
-if TYPE_CHECKING:
-    from assay.papers.curve import Curve
 
 _LISTS: dict[str, list[str]] = toml_file("help", "commands")["lists"]
 _WIDTH = 100  # characters of a line, also where no terminal says how many it has
@@ -88,32 +84,3 @@ def _score_golden(spec: str, known: Mapping[str, Any]) -> float:
 
     sample = Sample(known["hypothesis"], (known["reference"],))
     return float(score([spec], [sample], session=Session.open(cache=None))[spec][0])
-
-
-@o.with_request("data", "task", "seed", "limit", "size", "json")
-def calibrate_command(
-    context: typer.Context,
-    audit: str,
-    request: o.Request,
-    draws: Annotated[int, typer.Option(min=20)] = 100,
-    only: list[str] | None = None,
-) -> None:
-    """Simulate metrics with a defect of known size on your data, and count how often the audit finds it."""
-    from assay.papers.curve import calibrate
-
-    options = o.audit_fields(context, audit, request.fields(only))
-    curves, notes = calibrate(audit, options, seeds=draws, size=request.size)
-    print_notes(notes)
-    if request.json:
-        print_json({"curves": [curve.document() for curve in curves], "notes": notes})
-    else:
-        _print_curves(curves)
-
-
-def _print_curves(curves: Sequence[Curve]) -> None:
-    for curve in curves:
-        simulated = curve.simulated
-        typer.echo(f"{curve.sentence()} (in 95 of 100 simulations)")
-        typer.echo(f"without the defect {curve.alarms.share:.1%} of {curve.alarms.findings} findings fail")
-        header = f"{simulated.statistic}, {simulated.unit}"
-        print_columns([{header: f"{p.size:g}", "found in": f"{p.share:.0%}"} for p in curve.points])

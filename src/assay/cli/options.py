@@ -146,3 +146,8 @@ def read_specs(given: list[str] | None) -> tuple[str, ...]:
             raise SpecError(f'{spec[1:]} has no list of specs: write metrics = ["bleu", "chrf"]')
         specs += listed
     return tuple(specs)
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given; the others keep their defaults."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -314,3 +314,8 @@ def _bill_in_words(asked: Asked) -> str:
     if not price_per_token.known:
         return f"{sizes}, cost unknown: set {PRICE}=READ,WRITTEN (money per million tokens)"
     return f"{sizes}, cost {price_per_token.of(asked.read, asked.written):.4f}"
+
+
+def interval_text(ci: tuple[float, float] | None, form: str = "{:.3g}") -> str:
+    """An interval behind its figure; empty where there is none."""
+    return "" if ci is None else f" [{form.format(ci[0])}, {form.format(ci[1])}]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -10,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, get_args
-
-import polars as pl
 
 from assay.api.pipeline import run
 from assay.core import Measure
@@ -23,17 +20,12 @@ from assay.files import toml_file
 from assay.models.weights import CARRIERS, on_disk
 from assay.names.inventory import lacking
 from assay.names.spec import measure
+from assay.papers.cells import Findings
 from assay.papers.metrics import DIALECTS
 from assay.papers.recipes import DATA, Cell, Kind, Plan, Recipe
 from assay.reading.results import StoredRun
 
 Verdict = Literal["equal", "within tolerance", "differs", "not run"]
-# Figures read from scores rather than findings. `versus` is the role (or "role - role", a difference).
-NORMALISED = "normalised_score"  # one case on the 0 to 100 of its attribute (*unfair* Eq. 1); slice: its id
-SINGLE = "single_score"  # one case; slice: its id
-MEAN = "mean_of_role"  # a mean over the cases of a slice; a role stands for its seeds, ROLE/1, ROLE/2
-RELATIVE = "relative_change"  # one case: the difference in per cent of the second role; slice: its id
-_FROM_SCORES = (NORMALISED, SINGLE, MEAN, RELATIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,48 +215,17 @@ def _computed(
 
 
 def _read(done: StoredRun, cells: Sequence[Cell]) -> list[Checked]:
-    table: dict[tuple[str, str, str, str | None], dict[str, Any]] = {}
-    for row in done.findings.iter_rows(named=True):
-        # Without `versus` a cell reads the finding that stands first, as `assay run` prints it.
-        for versus in (row["versus"], None):
-            table.setdefault((row["metric"], row["slice"], row["statistic"], versus), row)
+    """The figure of every cell, or why the audit gives none."""
+    findings = Findings.of(done)
     checked = []
     for cell in cells:
         label = cell.label or str(cell.metric or cell.released)
-        finding = table.get((label, cell.slice, cell.statistic, cell.versus))
-        value = None if finding is None else float(finding[cell.field])
-        if cell.statistic in _FROM_SCORES:
-            value = _from_scores(done.scores.filter(pl.col("metric") == label), cell)
-        if value is None or not math.isfinite(value):
+        figure = findings.read(label, cell.slice, cell.statistic, cell.versus)
+        value = None if figure is None else getattr(figure, cell.field)
+        if value is None:
             where = f"{cell.statistic} of {label} in {cell.slice}"
             about = next((note for note in done.notes if label in note and "no score" in note), where)
             checked.append(not_run(cell, "no figure", f"the audit gives no figure here: {about}"))
         else:
-            checked.append(check(cell, value))
+            checked.append(check(cell, float(value)))
     return checked
-
-
-def _from_scores(scores: pl.DataFrame, cell: Cell) -> float | None:
-    """One metric's scores to a figure; None where a role has no score or all scores are equal."""
-    case = pl.col("case")  # a set's scores are one case, named as its slice
-    within = case.str.starts_with(f"{cell.slice}:") if cell.statistic == MEAN else pl.lit(False)
-    listed = scores.filter(within | (case == cell.slice))
-    first, minus, second = str(cell.versus).partition(" - ")
-    base, value = (_mean_of(listed, role) if role else None for role in (second, first))
-    if value is None or (minus and base is None):
-        return None
-    value -= base or 0.0
-    if cell.statistic == RELATIVE:
-        return 100 * value / abs(base) if base else None
-    if cell.statistic != NORMALISED:
-        return value
-    low, high = scores["score"].min(), scores["score"].max()
-    if not isinstance(low, float) or not isinstance(high, float) or high <= low:
-        return None
-    return 100 * (value - (0.0 if minus else low)) / (high - low)
-
-
-def _mean_of(scores: pl.DataFrame, role: str) -> float | None:
-    named = pl.col("role")
-    mean = scores.filter((named == role) | named.str.starts_with(f"{role}/"))["score"].mean()
-    return float(mean) if isinstance(mean, float) else None

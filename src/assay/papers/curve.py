@@ -1,6 +1,6 @@
 """Data and simulated metrics in, operating curves out: what an audit finds on it, and how often it errs.
 
-`assay calibrate` says for a user's own data how small a defect is found in 95 of 100 simulations.
+`assay papers calibrate` says for a user's own data how small a defect is found in 95 of 100 simulations.
 """
 
 from __future__ import annotations

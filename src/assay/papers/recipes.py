@@ -14,7 +14,7 @@ from assay.files import data_path, toml_file, with_tuples
 PAPERS: dict[str, str] = toml_file("recipes", "page")["papers"]  # in order
 ABSENT = "-"  # the paper prints no figure here
 DATA = "{data}"  # the data folder, in a metric's spec
-_OTHERS = ("page", "slips", "sources", "machines")  # files beside the recipes
+_OTHERS = ("page", "slips", "sources")  # files beside the recipes
 # Why a cell was not run. The first four are found when it should run; the last four stand in the recipe or in
 # recipes/sources.toml.
 Kind = Literal[
@@ -121,7 +121,7 @@ def recipes() -> dict[str, Recipe]:
 def find_recipe(name: str) -> Recipe:
     """The recipe of that name."""
     if name not in recipes():
-        raise SpecError(f"no recipe {name!r}{suggest(name, recipes())}; `assay reproduce` lists them")
+        raise SpecError(f"no recipe {name!r}{suggest(name, recipes())}; `assay papers reproduce` lists them")
     return recipes()[name]
 
 
@@ -186,3 +186,10 @@ def _merged(*levels: Mapping[str, Any]) -> dict[str, Any]:
             before = merged.get(key, "")
             merged[key] = before.replace("{}", value) if key == "slice" and "{}" in before else value
     return merged
+
+
+def axes(recipe: Recipe) -> tuple[str, str]:
+    """What a table has per metric, a row or a column, and the other of the two."""
+    columns = {cell.column for cell in recipe.runnable}
+    in_rows = len({(cell.column, cell.metric or cell.released) for cell in recipe.runnable}) > len(columns)
+    return ("row", "column") if in_rows else ("column", "row")

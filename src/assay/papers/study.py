@@ -1,30 +1,44 @@
-"""The study of a paper on a user's metrics: its tables in its order, what it found and what this run found.
+"""The study of a paper on a user's metrics: its tables under its own rule, the careful reading, its claims.
 
-A study is a data file, `data/studies/PAPER.toml`: the audits with their options and the published files that
-they take where a folder has them, and one `part` per table with its statistic and slices.
+A study is a data file, `data/studies/PAPER.toml`. Its `runs` follow the paper's protocol, on the published
+data where a folder has them and on embedded data elsewhere; its `audits` are the careful audits of the same
+questions, and what the report shows below the study. Its tables and claims read both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from fnmatch import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
+
+import polars as pl
 
 from assay.api.pipeline import execute, make_audit
 from assay.core import Audit
+from assay.engine.questions import fitted_to_limits, quick_limits
 from assay.engine.session import Session
-from assay.errors import SpecError, suggest
+from assay.errors import AuditError, SpecError, suggest
 from assay.files import data_path, toml_file, with_tuples
 from assay.names.registry import audit_class
+from assay.names.spec import measure, parse
+from assay.papers.cells import Findings, figures_of
+from assay.papers.claims import catalogue, judge
 from assay.papers.recipes import PAPERS
+from assay.papers.tables import Table, as_page, fill, words_page
 from assay.reading.names import shown_names
 from assay.reading.results import StoredRun, check_writable
-from assay.reading.text import number
 
-_VERDICTS = ("fail", "pass")
+CAREFUL = "careful"  # the run of the careful audits, as tables name it
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run of a study: its audit, and what its slices are called where it takes embedded data."""
+
+    audit: Audit
+    renamed: Mapping[str, str]
+    metrics: tuple[str, ...]  # where the run has metrics of its own
 
 
 def study(
@@ -35,20 +49,33 @@ def study(
     session: Session,
     limit: int | None = None,
 ) -> StoredRun:
-    """Run the audits of a paper, on its data where `folder` has it and on embedded data elsewhere."""
+    """Run the studies' audits, on the paper's data where `folder` has it and on embedded data elsewhere."""
     if paper not in PAPERS:
         raise SpecError(f"no study {paper!r}{suggest(paper, PAPERS)}; known: {', '.join(PAPERS)}")
     plan = toml_file("studies", paper)
-    audits, left_out = _audits(plan["audits"], folder, limit)
-    out = session.out
+    out, session.out = session.out, None  # saved below, with the study on top
     if out:
         check_writable(out)
-    session.out = None  # saved below, with its study page
-    done = execute(audits, list(metrics) or _metrics(plan), session, size="quick", embedded=True)
+    chosen = list(metrics) or _metrics(plan)
+    careful, why_not = _careful_audits(plan.get("audits", {}), folder, limit)
+    measures = [measure(spec) for spec in chosen]
+    limits = quick_limits(measures, session)
+    careful = {name: fitted_to_limits(audit, measures, limits) for name, audit in careful.items()}
+    done = execute(careful, chosen, session, size="quick", embedded=True, limits=limits)
+    runs = {CAREFUL: Findings.of(done)}
+    for name, given in plan["runs"].items():
+        planned, lack = _planned(given, folder, limit)
+        if planned is None:
+            why_not[name] = lack
+            continue
+        try:
+            runs[name] = _run(planned, [*chosen, *planned.metrics], session)
+        except AuditError as error:
+            why_not[name] = str(error)
+    if "propagation" in plan:
+        runs["propagation"] = _propagated(plan["propagation"], session)
     session.out = out
-    parts = [_part(given, done, left_out) for given in plan["part"]]
-    page = {"paper": paper, "title": PAPERS[paper], "question": plan["question"], "parts": parts}
-    finished = replace(done, about={**done.about, "study": page})
+    finished = replace(done, about={**done.about, "study": _page(paper, plan, runs, why_not)})
     return finished.save(out) if out else finished
 
 
@@ -58,91 +85,133 @@ def _metrics(plan: Mapping[str, Any]) -> list[str]:
     return [*plan["metrics"], *(spec for spec, needs in optional.items() if data_path(needs).is_dir())]
 
 
-def _audits(
-    given: Mapping[str, Any], folder: Path | None, limit: int | None
+def _careful_audits(
+    listed: Mapping[str, Any], folder: Path | None, limit: int | None
 ) -> tuple[dict[str, Audit], dict[str, str]]:
-    """The audits that can run, and why others cannot."""
-    audits, left_out = {}, {}
-    for name, table in given.items():
-        options = with_tuples(table)
-        files = options.pop("files", ())
-        here = tuple(folder / path for path in files if folder and (folder / path).exists())
-        kind = audit_class(name)
-        if options.pop("only_with_files", kind.needs_data) and not here:
-            left_out[name] = f"it needs {', '.join(table['files'])} in a folder given with --data"
-            continue
-        quick = {key: value for key, value in kind.quick.items() if key != "skip"}
-        asked = {key: value for key, value in (("data", here), ("limit", limit)) if value}
-        audits[name] = make_audit(name, {**quick, **options, **asked}, strict=False)
-    return audits, left_out
+    """The careful audits that can run, at quick size, and why others cannot."""
+    audits, why_not = {}, {}
+    for name, given in listed.items():
+        planned, lack = _planned({"audit": name, **given}, folder, limit, size="quick")
+        if planned is None:
+            why_not[name] = lack
+        else:
+            audits[name] = planned.audit
+    return audits, why_not
 
 
-def _part(given: Mapping[str, Any], done: StoredRun, left_out: Mapping[str, str]) -> dict[str, Any]:
-    """One table: a row per metric, a column per pattern of slices, the mean over the slices it matches."""
-    names, patterns = shown_names(done), given["columns"].values()
-    wanted = [
-        row
-        for row in done.findings.iter_rows(named=True)
-        if (row["audit"], row["statistic"]) == (given["audit"], given["statistic"])
-        and (row["metric"] in names) != given.get("captioners", False)
-        and given.get("versus") in (None, row["versus"])
-        and fnmatch(row["metric"], given.get("metrics", "*"))
-        and any(fnmatch(row["slice"], pattern) for pattern in patterns)
-    ]
-    heads = [row for row in wanted if row["versus"] is None]  # beside them stand comparisons with others
-    wanted = wanted if given.get("versus") else heads or wanted
-    rows: dict[str, list[float | None]] = {}
-    shown: list[list[str]] = []
-    for metric in dict.fromkeys([*done.metrics, *(row["metric"] for row in wanted)]):
-        matched = [
-            [row for row in wanted if row["metric"] == metric and fnmatch(row["slice"], pattern)]
-            for pattern in patterns
-        ]
-        if any(matched):
-            name = names.get(metric, metric)
-            rows[name] = [fmean(row["value"] for row in cell) if cell else None for cell in matched]
-            shown.append([name, *map(_figure, matched, rows[name])])
-    text = {key: given[key] for key in ("where", "heading", "found")}
-    if not rows:
-        without = given.get("without", "none of these metrics gives a figure here")
-        reason = left_out.get(given["audit"], without)
-        return {**text, "ours": f"Not run: {reason}.", "columns": [], "rows": []}
-    named = audit_class(given["audit"]).statistics
-    units = dict.fromkeys(one.unit.strip() for one in named if one.name == given["statistic"])
-    facts = _facts(rows, [row for row in wanted if row["verdict"] in _VERDICTS], given)
-    judged = "; {failed} of {checks} fail" if facts["checks"] else ""
-    flat = f"All figures are {{low_value}}{judged}."
-    ours = (flat if facts["low_value"] == facts["high_value"] else given["ours"]).format(**facts)
-    unit = ", ".join([given["statistic"], *filter(None, units)])
-    return {**text, "ours": ours, "columns": list(given["columns"]), "rows": shown, "unit": unit}
+def _planned(
+    given: Mapping[str, Any], folder: Path | None, limit: int | None, size: str = "full"
+) -> tuple[Planned | None, str]:
+    """A run on the files that the folder has, or on embedded data; or why it cannot be made."""
+    kind = audit_class(given["audit"])
+    here, extra = _files(given, folder)
+    if not here and (given.get("only_with_files") or kind.needs_data):
+        return None, f"it needs {', '.join(given['files'])} in a folder given with --data"
+    quick = {key: value for key, value in kind.quick.items() if key != "skip"} if size == "quick" else {}
+    options = quick | with_tuples(given.get("options", {})) | extra
+    options |= {"data": here} if here else with_tuples(given.get("embedded", {}))
+    options |= {"limit": limit} if limit else {}
+    renamed = {} if here else given.get("renamed", {})
+    return Planned(
+        make_audit(given["audit"], options, strict=False), renamed, tuple(given.get("metrics", ()))
+    ), ""
 
 
-def _figure(findings: Sequence[Mapping[str, Any]], value: float | None) -> str:
-    """A cell: a finding with its interval, or the mean of several."""
-    if len(findings) != 1 or findings[0]["ci_low"] is None:
-        return number(value)
-    return f"{number(value)} [{number(findings[0]['ci_low'])}, {number(findings[0]['ci_high'])}]"
+def _files(given: Mapping[str, Any], folder: Path | None) -> tuple[tuple[Path, ...], dict[str, Path]]:
+    """The files of the folder that a run takes as data, and those that an option names."""
+    if folder is None:
+        return (), {}
+    here = tuple(folder / path for path in given.get("files", ()) if (folder / path).exists())
+    options = {key: folder / path for key, path in given.get("file_options", {}).items()}
+    return here, {key: path for key, path in options.items() if here and path.exists()}
 
 
-def _facts(
-    rows: Mapping[str, Sequence[float | None]], judged: Sequence[Mapping[str, Any]], given: Mapping[str, Any]
+def _run(planned: Planned, metrics: Sequence[str], session: Session) -> Findings:
+    """The run, its slices named as on the published data."""
+    done = execute({planned.audit.name: planned.audit}, list(dict.fromkeys(metrics)), session, size="full")
+    for embedded, published in planned.renamed.items():
+        column = pl.col("slice").str.replace(f"^{embedded}(/|$)", f"{published}$1")
+        cases = pl.col("case").str.replace(f"^{embedded}(/|:|$)", f"{published}$1")
+        done = replace(
+            done, findings=done.findings.with_columns(column), scores=done.scores.with_columns(cases)
+        )
+    return Findings.of(done)
+
+
+def _propagated(given: Mapping[str, Any], session: Session) -> Findings:
+    """What a captioner becomes when it is trained on each reward, as figures of the rewards."""
+    from assay.papers.propagate import Experiment, propagate, rendered_world
+
+    rewards, columns = ([parse(spec) for spec in given[key]] for key in ("rewards", "columns"))
+    effects = propagate(
+        rewards, range(given["seeds"]), Experiment(), rendered_world(given["scenes"]), session,
+        methods=given["methods"], columns=columns,
+    )  # fmt: skip
+    rows = dict(row for effect in effects for row in figures_of(effect))
+    return Findings(tuple(dict.fromkeys(effect.reward for effect in effects)), rows)
+
+
+def _page(
+    paper: str, plan: Mapping[str, Any], runs: Mapping[str, Findings], why_not: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What the sentence about this run may name."""
-    means = {name: fmean(v for v in values if v is not None) for name, values in rows.items()}
-    ranked = sorted(means, key=lambda name: means[name])
-    cells = {
-        f"{name} on {column}": value
-        for name, values in rows.items()
-        for column, value in zip(given["columns"], values, strict=True)
-        if value is not None
-    }
-    low, high = min(cells, key=cells.__getitem__), max(cells, key=cells.__getitem__)
+    """Tables in the paper's order, each with its careful reading, and the claims that they test."""
+    names: dict[str, str] = {}
+    paradigms: dict[str, str] = {}
+    for findings in runs.values():
+        if findings.run is None:
+            continue
+        names |= shown_names(findings.run)
+        paradigms |= {spec: about["paradigm"] for spec, about in findings.run.about["metrics"].items()}
+    tables: dict[str, Table] = {}
+    parts = []
+    for spec in plan["table"]:
+        if "words" in spec:
+            parts.append(words_page(spec, runs, names))
+            continue
+        table = fill(spec, runs, why_not)
+        tables[table.name] = table
+        part = as_page(table, names)
+        if "careful" in spec:
+            part["careful"] = as_page(fill(_careful_spec(spec), runs, why_not), names)
+        parts.append(part)
+    claims = [judge(claim, tables, paradigms) for claim in plan["claim"]]
+    if spots := catalogue(plan.get("spot", ()), tables):
+        parts.insert(0, _catalogue_page(spots, names))
     return {
-        "metrics": len(rows), "checks": len(judged),
-        "low_value": number(cells[low]), "high_value": number(cells[high]),
-        "low_cell": f"{low} ({number(cells[low])})", "high_cell": f"{high} ({number(cells[high])})",
-        "lowest": f"{ranked[0]} ({number(means[ranked[0]])})",
-        "highest": f"{ranked[-1]} ({number(means[ranked[-1]])})",
-        "failed": sum(row["verdict"] == "fail" for row in judged),
-        "rising": sum(value > 0 for value in cells.values()), "cells": len(cells),
+        "paper": paper, "title": PAPERS[paper], "question": plan["question"], "parts": parts,
+        "claims": claims, "answers": dict(_counted(claims)),
     }  # fmt: skip
+
+
+def _catalogue_page(spots: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> dict[str, Any]:
+    """Which blind spots each metric has here, as the paper's catalogue lists them."""
+    metrics = dict.fromkeys(metric for answers in spots.values() for metric in answers)
+    lines = [
+        {"name": spot, "cells": [_spot_cell(answers.get(metric)) for metric in metrics]}
+        for spot, answers in spots.items()
+    ]
+    return {
+        "where": "Table 1", "heading": "A catalogue of blind spots",
+        "found": "MAUVE on GPT-2: positioned errors, truncation, switched sentences; UniEval: injections; "
+        "perplexity: frequent n-grams, repetition; BERTScore precision and F, BARTScore, ROUGE: truncation.",
+        "counts": "from the tables below", "unit": "whether the worse text surely scores no lower",
+        "columns": [names.get(metric, metric) for metric in metrics], "lines": lines, "empty": "",
+        "figure": None,
+    }  # fmt: skip
+
+
+def _spot_cell(answer: str | None) -> dict[str, str] | None:
+    words = {"holds": "confirmed", "does not hold here": "not", "cannot tell": "cannot tell"}
+    return None if answer is None else {"text": words[answer], "small": ""}
+
+
+def _careful_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The careful table beside a table of the paper."""
+    return {"run": CAREFUL, "where": spec["where"], **spec["careful"]}
+
+
+def _counted(claims: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+    """How many claims have each answer."""
+    answers = [claim["answer"] for claim in claims]
+    for answer in ("holds", "does not hold here", "cannot tell"):
+        yield answer, answers.count(answer)

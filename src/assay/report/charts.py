@@ -86,6 +86,14 @@ def panels(run: StoredRun) -> list[Panel]:
     return drawn
 
 
+def study_panels(figure: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The charts of one figure of a study: dots per metric, lines per place, or one heat map of all."""
+    kind, rows = figure["kind"], figure["rows"]
+    spec = _spec(f"study-{kind}", title=figure["title"], across=figure["across"])
+    parts = {"": rows} if kind == "heat" else grouped(rows, lambda row: row["panel"])
+    return [{"title": title, "spec": spec, "rows": part} for title, part in parts.items()]
+
+
 def _undeclared(audit: AuditInfo, rows: Iterable[Row]) -> list[Chart]:
     """Bars of the headline statistics that were judged, or of all where none was."""
     judged = {row["statistic"] for row in rows if is_check(row)}

@@ -42,11 +42,11 @@ from assay.reading.verdicts import (
     rows_of,
     worst,
 )
-from assay.report.charts import VERDICT_COLOURS, Panel, can_draw, panels
+from assay.report.charts import VERDICT_COLOURS, Panel, can_draw, panels, study_panels
 from assay.report.tables import tables
 from assay.vocabulary import Verdict
 
-_SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "start"]
+_SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "study", "start"]
 _NAMES = ("metric", "audit", "slice", "statistic", "versus", "verdict")
 _NUMBERS = ("value", "n", "ci_low", "ci_high", "p_value", "q_value", "settles")
 _DECLARED = ("meaning", "unit", "bad")
@@ -100,10 +100,11 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(finite)
     script = "(() => {" + "\n".join(asset(f"{name}.js") for name in _SCRIPTS) + "})();"
-    plot = vega() if charts else ""
+    study, drawn = _study(run)
+    plot = vega() if charts or drawn else ""
     places = {id(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(
-        about=run.about, metrics=run.metrics, notes=grouped_notes(run), texts=whose_texts(run),
+        about=run.about, study=study, metrics=run.metrics, notes=grouped_notes(run), texts=whose_texts(run),
         questions=QUESTION_TITLES, verdicts=_ORDER, answers=answers(run), rankings=ranked,
         gravest=_gravest(rows, [ranking.task for ranking in ranked]),
         history=history([*earlier, run]) if earlier else {},
@@ -116,9 +117,18 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
             "findings": packed(_findings(rows)),
             "cases": packed(_evidence(run, rows)),
             "drawings": packed({a.name: _drawings(run, a, finite, charts, places) for a in audits.values()}),
+            "study": packed(drawn),
             "vega": packed(plot),
         },
     )  # fmt: skip
+
+
+def _study(run: StoredRun) -> tuple[dict[str, Any], dict[int, list[dict[str, Any]]]]:
+    """The study that a run belongs to, and the charts of its figures by the place of their table."""
+    study = run.about.get("study", {})
+    parts = [part | {"chart": bool(part.get("figure"))} for part in study.get("parts", ())]
+    drawn = {place: study_panels(part["figure"]) for place, part in enumerate(parts) if part["chart"]}
+    return (study | {"parts": parts} if study else {}), drawn
 
 
 def policy(*scripts: str) -> str:

@@ -168,7 +168,7 @@ def _errors_by_concept(
     for slice_, members in (grouped(enough, lambda c: c.category) | {"all": enough}).items():
         if members:
             flags = np.array([float(concept.is_biased) for concept in members])
-            share = mean_estimate(flags, seed=seed)
+            share = share_of(flags, range(flags.size))
             yield Finding.of(f"captioner:{name}", f"gender/{slice_}", "biased_share", share)
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from assay.audits.effects import EVIDENCE, interval_estimate, mean_estimate, share_of
+from assay.audits.effects import EVIDENCE, interval_estimate, share_of
 from assay.core import Estimate, Finding, Floats, Scored
 from assay.datasets.captions import imbalanced_concepts
 from assay.grouping import grouped
@@ -204,18 +204,18 @@ def _biased_concepts(scored: Scored, concepts: Sequence[Concept], seed: int) -> 
     if balanced and len(balanced) < len(concepts):
         slices["all/without-imbalanced"] = balanced
     for slice_, members in slices.items():
-        yield from _biased_shares(scored, slice_, members, seed)
+        yield from _biased_shares(scored, slice_, members)
 
 
-def _biased_shares(scored: Scored, slice_: str, concepts: Sequence[Concept], seed: int) -> Iterator[Finding]:
+def _biased_shares(scored: Scored, slice_: str, concepts: Sequence[Concept]) -> Iterator[Finding]:
     """The share of biased concepts, in all and in favour of either group."""
     flags = np.array([float(concept.is_biased) for concept in concepts])
     evidence = [concept.path for concept in concepts if concept.is_biased][:EVIDENCE]
-    share = mean_estimate(flags, seed=seed)
+    share = share_of(flags, range(flags.size))
     yield Finding.of(scored, slice_, "biased_share", share, evidence=evidence)
     gaps = np.array([concept.gap.value for concept in concepts])
     for group, favoured in zip(concepts[0].accuracies, (gaps > 0, gaps < 0), strict=True):
-        share = mean_estimate(flags * favoured, seed=seed)
+        share = share_of(flags * favoured, range(flags.size))
         yield Finding.of(scored, slice_, "biased_share", share, versus=group)
 
 

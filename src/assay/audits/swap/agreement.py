@@ -125,9 +125,13 @@ class Agreement:
                 if draws.clusters > 1:
                     yield from self._changes(slice_, values, draws, k, len(self.rows))
             elif values[0] is not None and values[1] is not None:
-                change = values[1] - values[0]
-                top = f"{slice_}/top-{k}"
-                yield Finding.of(self.scored, top, "correlation_change", change, n=k, versus="original")
+                yield from self._best_systems(f"{slice_}/top-{k}", values[0], values[1], k)
+
+    def _best_systems(self, slice_: str, before: float, after: float, k: int) -> Iterator[Finding]:
+        """Both correlations among the k systems that people rate highest, and their difference."""
+        for role, value in zip(VERSIONS, (before, after), strict=True):
+            yield Finding.of(self.scored, slice_, self.kind, value, n=k, versus=role)
+        yield Finding.of(self.scored, slice_, "correlation_change", after - before, n=k, versus="original")
 
     def _by_system(self, names: Sequence[str]) -> tuple[Floats, Floats, Floats]:
         """Original, swapped and human scores as systems x documents; nan where a system lacks a document."""

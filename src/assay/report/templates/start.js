@@ -37,6 +37,7 @@ unpack("findings").then(async (findings) => {
   onFilter(showEach);
   onFilter(showWhom);
   startAudits();
+  await startStudy();
   tellFilters();
   await route();
   addEventListener("hashchange", route);

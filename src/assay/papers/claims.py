@@ -1,0 +1,274 @@
+"""Claims of a paper, each tested on the figures of this run by a rule that its data file declares.
+
+A rule names the cells of a table (metrics by paradigm or pattern, and places), what they are compared with
+(other metrics at the same place, another place of the same metric, or a number), in which direction, and how
+many of the comparisons must come out: every one, most, some or none. A comparison is sure if its whole
+interval lies on one side; an `exact` claim is about these items alone. A claim holds, does not hold here, or
+cannot be told; then the number of items that would tell is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from statistics import fmean
+from typing import Any, Literal
+
+from assay.errors import DataError
+from assay.papers.cells import Reading
+from assay.papers.tables import STAR, Table
+from assay.reading.text import number
+
+Answer = Literal["holds", "does not hold here", "cannot tell"]
+_KEYS = frozenset(
+    {"text", "where", "table", "metrics", "places", "needs"}  # what is claimed of what
+    | {"than", "at_place", "than_places", "bound", "sign", "absolute"}  # and compared with what
+    | {"share", "stars", "exact"}
+)
+_SHARES = ("every", "most", "some", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One difference that should lie on one side of 0; its size, interval and number of items."""
+
+    label: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int | None
+
+    @property
+    def is_sure(self) -> bool | None:
+        """Whether the difference surely is as claimed; None where its interval includes 0."""
+        low = self.value if self.low is None else self.low
+        high = self.value if self.high is None else self.high
+        if low > 0:
+            return True
+        return False if high <= 0 else None
+
+    @property
+    def n_needed(self) -> int | None:
+        """How many items would make the interval end at 0, if the difference stayed as it is."""
+        if self.n is None or self.low is None or self.high is None or not self.value:
+            return None
+        return math.ceil(self.n * ((self.high - self.low) / 2 / self.value) ** 2)
+
+    @property
+    def words(self) -> str:
+        ends = "" if self.low is None else f" [{number(self.low)}, {number(self.high)}]"
+        return f"{self.label} {number(self.value)}{ends}"
+
+
+def judge(
+    claim: Mapping[str, Any], tables: Mapping[str, Table], paradigms: Mapping[str, str]
+) -> dict[str, Any]:
+    """What a claim says, how it was tested, the numbers and the answer."""
+    check_claim(claim)
+    table = tables[claim["table"]]
+    compared = comparisons(claim, table, paradigms)
+    tested = {"text": claim["text"], "where": claim["where"], "rule": _rule_in_words(claim, table)}
+    if not compared:
+        why = claim.get("needs") or table.why_empty
+        return {**tested, "answer": "cannot tell", "number": "-", "why": f"not measured: {why}"}
+    answer, why = _answer(compared, claim.get("share", "every"))
+    return {**tested, "answer": answer, "number": _numbers(compared), "why": why}
+
+
+def catalogue(
+    spots: Sequence[Mapping[str, Any]], tables: Mapping[str, Table]
+) -> dict[str, dict[str, Answer]]:
+    """By blind spot and metric whether the worse text surely scores no lower: holds where it is confirmed."""
+    answers: dict[str, dict[str, Answer]] = {}
+    for spot in spots:
+        table, rule = tables[spot["table"]], {key: spot[key] for key in spot.keys() & _KEYS}
+        for metric in table.ours:
+            compared = comparisons(rule | {"metrics": metric}, table, {})
+            if compared:
+                answers.setdefault(spot["name"], {})[metric] = _answer(compared, "some")[0]
+    return answers
+
+
+def check_claim(claim: Mapping[str, Any]) -> None:
+    """Raise where a claim of a data file has a key or a share that no rule knows."""
+    if unknown := claim.keys() - _KEYS:
+        raise DataError(f"the claim {claim['text']!r} has unknown keys: {', '.join(unknown)}")
+    if claim.get("share", "every") not in _SHARES:
+        raise DataError(f"the claim {claim['text']!r}: share is one of {', '.join(_SHARES)}")
+
+
+def comparisons(claim: Mapping[str, Any], table: Table, paradigms: Mapping[str, str]) -> list[Comparison]:
+    """The comparisons of a claim: at each place and of each metric that it names."""
+    chosen = _chosen(table, claim.get("metrics", "*"), paradigms)
+    if "than_places" in claim:
+        return [_by_stars(metric, figures, claim, table) for metric, figures in chosen.items()]
+    others = _chosen(table, claim["than"], paradigms) if "than" in claim else None
+    compared = []
+    for place in _places(table, claim.get("places", "*")):
+        figures = {metric: line[place] for metric, line in chosen.items() if place in line}
+        for metric, figure in figures.items():
+            base = _base(claim, place, others, chosen.get(metric, {}))
+            if base is not None:
+                label = f"{metric}, {place}" if len(table.places) > 1 else metric
+                compared.append(_comparison(label, figure, base, claim))
+    return compared
+
+
+def _by_stars(
+    metric: str, figures: Mapping[str, Reading], claim: Mapping[str, Any], table: Table
+) -> Comparison:
+    """How much larger the share of significant figures is at some places than at others."""
+    shares = []
+    for wanted in (claim["places"], claim["than_places"]):
+        here = [figures[place] for place in _places(table, wanted) if place in figures]
+        shares.append(fmean(map(_is_starred, here)) if here else 0.0)
+    return Comparison(
+        f"{metric}: {shares[0]:.0%} against {shares[1]:.0%},", shares[0] - shares[1], None, None, len(figures)
+    )
+
+
+def _is_starred(figure: Reading) -> bool:
+    """Whether the paper would mark a figure as significant."""
+    return figure.p_value is not None and figure.p_value <= STAR
+
+
+def _chosen(
+    table: Table, wanted: str | Sequence[str], paradigms: Mapping[str, str]
+) -> dict[str, Mapping[str, Reading]]:
+    """The metrics of a table that a claim speaks of, by paradigm or by pattern of their specs."""
+    patterns = [wanted] if isinstance(wanted, str) else wanted
+
+    def is_meant(metric: str) -> bool:
+        names = (metric, paradigms.get(metric, ""))
+        return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+    return {metric: figures for metric, figures in table.ours.items() if is_meant(metric)}
+
+
+def _places(table: Table, wanted: str | Sequence[str]) -> list[str]:
+    patterns = [wanted] if isinstance(wanted, str) else wanted
+    labels = [place.label for place in table.places]
+    return [label for label in labels if any(fnmatchcase(label, pattern) for pattern in patterns)]
+
+
+def _base(
+    claim: Mapping[str, Any],
+    place: str,
+    others: Mapping[str, Mapping[str, Reading]] | None,
+    own: Mapping[str, Reading],
+) -> Reading | None:
+    """What a figure is compared with; None where that was not measured."""
+    bound = Reading(float(claim.get("bound", 0.0)))
+    if others is not None:
+        figures = [line[place] for line in others.values() if place in line]
+        return _pooled(figures).plus(bound.value) if figures else None
+    if "at_place" in claim:
+        beside = own.get(claim["at_place"])
+        return beside.plus(bound.value) if beside else None
+    return bound
+
+
+def _pooled(figures: Sequence[Reading]) -> Reading:
+    """The mean over metrics, which are fixed: its interval comes from those of the items."""
+    mean, halves = fmean(figure.value for figure in figures), [_half(figure) for figure in figures]
+    known = [half for half in halves if half is not None]
+    numbers = [figure.n for figure in figures if figure.n is not None]
+    n = min(numbers, default=None)
+    if len(known) < len(figures):
+        return Reading(mean, n=n)
+    half = fmean(known)  # the metrics read the same items, so that their errors may go together
+    return Reading(mean, mean - half, mean + half, n)
+
+
+def _half(figure: Reading) -> float | None:
+    return None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2
+
+
+def _comparison(label: str, figure: Reading, base: Reading, claim: Mapping[str, Any]) -> Comparison:
+    """How far a figure lies on the side that the claim names, in the unit of the table."""
+    if claim.get("stars"):  # a claim about significance: the p-value decides
+        return Comparison(label, 1.0 if _is_starred(figure) else -1.0, None, None, figure.n)
+    if claim.get("absolute"):
+        figure, base = _absolute(figure), _absolute(base)
+    sign = -1.0 if claim.get("sign") == "<" else 1.0
+    value = sign * (figure.value - base.value)
+    if claim.get("exact") or (figure.low is None and base.low is None):
+        return Comparison(label, value, None, None, figure.n)
+    # The distances of the two intervals' ends, added as those of independent figures.
+    below, above = (
+        math.hypot(*distances) for distances in zip(_reach(figure), _reach(base)[::-1], strict=True)
+    )
+    if sign < 0:
+        below, above = above, below
+    return Comparison(label, value, value - below, value + above, figure.n)
+
+
+def _reach(figure: Reading) -> tuple[float, float]:
+    """How far the interval reaches below and above the figure; 0 where it has none."""
+    if figure.low is None or figure.high is None:
+        return 0.0, 0.0
+    return max(figure.value - figure.low, 0.0), max(figure.high - figure.value, 0.0)
+
+
+def _absolute(figure: Reading) -> Reading:
+    """The size of a figure; an interval that includes 0 begins there."""
+    if figure.low is None or figure.high is None:
+        return Reading(abs(figure.value), n=figure.n, p_value=figure.p_value)
+    ends = sorted((abs(figure.low), abs(figure.high)))
+    low = 0.0 if figure.low <= 0 <= figure.high else ends[0]
+    return Reading(abs(figure.value), low, ends[1], figure.n, figure.p_value)
+
+
+def _answer(compared: Sequence[Comparison], share: str) -> tuple[Answer, str]:
+    """Every, most, some or none of the comparisons must be sure."""
+    sure = sum(one.is_sure is True for one in compared)
+    open_ = [one for one in compared if one.is_sure is None]
+    counted = f"{sure} of {len(compared)} as said, {len(compared) - sure - len(open_)} against it"
+    counted = f"{sure} of {len(compared)} significant" if share == "none" else counted
+    counted += f", {len(open_)} undecided" if open_ else ""
+    worst, best = sorted(
+        (_is_enough(sure, len(compared), share), _is_enough(sure + len(open_), len(compared), share))
+    )
+    if worst:
+        return "holds", counted
+    if not best:
+        return "does not hold here", counted
+    needed = [n for one in open_ if (n := one.n_needed) is not None]
+    more = f"; about {max(needed):,} items would tell" if needed else ""
+    return "cannot tell", counted + more
+
+
+def _is_enough(sure: int, total: int, share: str) -> bool:
+    """Whether so many comparisons are as many as a claim asks for."""
+    enough = {"every": sure == total, "most": 2 * sure > total, "some": sure > 0, "none": sure == 0}
+    return enough[share]
+
+
+def _numbers(compared: Sequence[Comparison]) -> str:
+    """The comparison least as claimed and the one most as claimed."""
+    ordered = sorted(compared, key=lambda one: one.value)
+    ends = ordered if len(ordered) <= 2 else [ordered[0], ordered[-1]]
+    return " to ".join(one.words for one in ends)
+
+
+def _rule_in_words(claim: Mapping[str, Any], table: Table) -> str:
+    """How the claim is tested."""
+    share = claim.get("share", "every")
+    if "than_places" in claim:
+        places = f"at {claim['places']} than at {claim['than_places']}"
+        return f"{table.name}: the share of figures with p <= {STAR} is larger {places}"
+    if claim.get("stars"):
+        return f"{table.name}: {share} figure has p <= {STAR}"
+    side = "below" if claim.get("sign") == "<" else "above"
+    base = f"that at {claim['at_place']}" if "at_place" in claim else number(float(claim.get("bound", 0.0)))
+    if "than" in claim:
+        than = claim["than"] if isinstance(claim["than"], str) else ", ".join(claim["than"])
+        base = f"the mean of {than} at the same place"
+    return f"{table.name}: {share} figure of {_listed(claim.get('metrics', '*'))} lies surely {side} {base}"
+
+
+def _listed(wanted: str | Sequence[str]) -> str:
+    patterns = [wanted] if isinstance(wanted, str) else wanted
+    return ", ".join("all metrics" if pattern == "*" else pattern for pattern in patterns)

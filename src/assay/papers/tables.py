@@ -1,0 +1,333 @@
+"""Tables of a study: what they show, filled with the figures of a run and of the paper.
+
+A table is given by a recipe, whose places and printed figures it takes over, or by places of its own: a
+place is one slice and statistic, such as an attribute, a test or a level of a noise. Figures are never
+averaged over places; only a column that the paper itself calls an average is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from statistics import fmean
+from typing import Any
+
+from assay.errors import DataError
+from assay.papers.cells import Findings, Reading
+from assay.papers.recipes import Cell, Recipe, axes, find_recipe
+from assay.reading.text import number
+
+STAR = 0.01  # the papers mark p <= .01
+_VERDICTS = {"fail": "fail", "pass": "pass", "inconclusive": "cannot tell", "not judged": "not asked"}
+_KEYS = frozenset(
+    {"id", "where", "heading", "found", "counts", "unit", "without", "careful"}  # what is said
+    | {"run", "runs", "recipe", "only", "printed", "metrics", "captioners"}  # whose figures
+    | {"places", "each", "lines", "statistic", "slice", "scale", "average", "words"}  # which figures
+    | {"rows", "stars", "figure", "axis", "across", "curves"}  # how they are shown
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one figure of every metric stands."""
+
+    label: str
+    run: str
+    slice: str
+    statistic: str
+    versus: str | None = None
+    scale: float = 1.0
+    line: str = ""  # in a figure of lines: which of them it belongs to
+
+    @property
+    def level(self) -> float | None:
+        """The number that the slice ends with: a level, a number of systems."""
+        match = re.search(r"(\d+(?:\.\d+)?)$", self.slice)
+        return float(match[1]) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with the figures of this run by metric and place, and those that the paper prints."""
+
+    spec: Mapping[str, Any]
+    places: tuple[Place, ...]
+    ours: Mapping[str, Mapping[str, Reading]]  # by metric and place
+    printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by the paper's metric and place
+    why_empty: str = ""
+    curves: tuple[dict[str, Any], ...] = ()  # of scores over levels, where the figure has them
+
+    @property
+    def name(self) -> str:
+        return str(self.spec.get("id", self.spec["where"]))
+
+
+def fill(spec: Mapping[str, Any], runs: Mapping[str, Findings], why_not: Mapping[str, str]) -> Table:
+    """A table of the study with the figures of the runs; `why_not` has the runs that could not be made."""
+    if unknown := spec.keys() - _KEYS:
+        raise DataError(f"the table {spec['where']!r} of a study has unknown keys: {', '.join(unknown)}")
+    places, printed = _places(spec, runs)
+    ours: dict[str, dict[str, Reading]] = {}
+    for place in places:
+        findings = runs.get(place.run)
+        for metric in _metrics_of(findings, spec) if findings else ():
+            figure = findings.read(metric, place.slice, place.statistic, place.versus)  # type: ignore[union-attr]
+            if figure is not None:
+                ours.setdefault(metric, {})[place.label] = figure.times(place.scale)
+    if "average" in spec:
+        ours = {metric: _with_average(figures, spec, places) for metric, figures in ours.items()}
+        places = (*places, replace(places[-1], label=spec["average"]))
+    absent = next((why_not[place.run] for place in places if place.run in why_not), "")
+    empty = "" if ours else absent or why_not.get(spec.get("run", ""), "") or spec.get("without", "")
+    drawn = tuple(_curves(spec["curves"], runs[spec["run"]])) if "curves" in spec and ours else ()
+    return Table(spec, places, ours, printed, empty or "none of these metrics gives a figure here", drawn)
+
+
+def _curves(data: str, findings: Findings) -> Iterator[dict[str, Any]]:
+    """Scores over the levels of every noise, as shares of the score of the clean texts, by noise ratio."""
+    for metric in findings.metrics:
+        gold = findings.read(metric, f"{data}/gold", "score")
+        if gold is None or not gold.value:
+            continue
+        noises: dict[str, list[tuple[float, float]]] = {}
+        for name, slice_, statistic in dict.fromkeys(key[:3] for key in findings.rows):
+            if name == metric and statistic == "noise_ratio" and slice_.startswith(f"{data}/"):
+                ratio, score = (findings.read(metric, slice_, each) for each in ("noise_ratio", "score"))
+                if ratio and score:
+                    share = 1 + (score.value - gold.value) / abs(gold.value)
+                    noises.setdefault(slice_.split("/")[1], [(0.0, 1.0)]).append((ratio.value, share))
+        for noise, points in noises.items():
+            for x, value in points:
+                yield {
+                    "panel": noise.replace("-", " "),
+                    "line": metric,
+                    "slice": metric,
+                    "x": x,
+                    "value": value,
+                }
+
+
+def _metrics_of(findings: Findings, spec: Mapping[str, Any]) -> list[str]:
+    """The metrics of a run that a table shows; captioners are findings under names of their own."""
+    others = [name for name in findings.named if name not in findings.metrics]
+    named = others if spec.get("captioners") else findings.metrics
+    return [name for name in named if fnmatchcase(name, spec.get("metrics", "*"))]
+
+
+def _with_average(
+    figures: Mapping[str, Reading], spec: Mapping[str, Any], places: Sequence[Place]
+) -> dict[str, Reading]:
+    """The figures and their mean, as the paper prints it; where one is missing there is no mean."""
+    if len(figures) < len(places):
+        return dict(figures)
+    halves = [(figure.high - figure.low) / 2 for figure in figures.values() if figure.low and figure.high]
+    mean = fmean(figure.value for figure in figures.values())
+    half = sum(half**2 for half in halves) ** 0.5 / len(figures)
+    whole = len(halves) == len(figures)
+    ends = (mean - half, mean + half) if whole else (None, None)
+    return {**figures, spec["average"]: Reading(mean, *ends)}
+
+
+def _places(
+    spec: Mapping[str, Any], runs: Mapping[str, Findings]
+) -> tuple[tuple[Place, ...], dict[str, dict[str, str]]]:
+    """The places of a table, and the paper's figures there by its own metrics."""
+    own = _matching(spec, runs) if "each" in spec else _own_places(spec)
+    if "recipe" not in spec:
+        return tuple(own), spec.get("printed", {})
+    places, printed = _places_of_recipe(find_recipe(spec["recipe"]), spec)
+    return tuple(own) or places, printed
+
+
+def _own_places(spec: Mapping[str, Any]) -> list[Place]:
+    """Places that the study names: a slice alone, or a table of what differs from place to place."""
+    listed = []
+    named = spec.get("places", {})
+    for label, given in named.items() if isinstance(named, dict) else ():
+        own = {"slice": given} if isinstance(given, str) else dict(given)
+        common = {
+            "run": spec.get("run", ""),
+            "scale": spec.get("scale", 1.0),
+            "statistic": spec.get("statistic", ""),
+            "slice": spec.get("slice", ""),
+        }
+        listed.append(Place(label, **common | own))
+    return listed
+
+
+def _matching(spec: Mapping[str, Any], runs: Mapping[str, Findings]) -> list[Place]:
+    """A place for every slice of the statistic that matches a pattern, in the order of the findings."""
+    findings = runs.get(spec["run"])
+    if findings is None:
+        return []
+    patterns = [spec["each"]] if isinstance(spec["each"], str) else spec["each"]
+    slices = dict.fromkeys(
+        slice_
+        for _, slice_, statistic, _ in findings.rows
+        if statistic == spec["statistic"] and any(_fits(slice_, pattern) for pattern in patterns)
+    )
+    return [
+        Place(
+            f"{_label(slice_, spec)} {line}".strip(),
+            spec["run"],
+            slice_,
+            spec["statistic"],
+            line or None,
+            line=line,
+        )
+        for line in spec.get("lines", [""])
+        for slice_ in slices
+    ]
+
+
+def _fits(slice_: str, pattern: str) -> bool:
+    """Whether a slice matches part by part: a star stands for one part."""
+    return slice_.count("/") == pattern.count("/") and fnmatchcase(slice_, pattern)
+
+
+def _label(slice_: str, spec: Mapping[str, Any]) -> str:
+    """A slice without the parts that all places of the table share."""
+    pattern = spec["each"] if isinstance(spec["each"], str) else ""
+    fixed = [part for part in pattern.split("/") if "*" not in part]
+    return " ".join(part for part in slice_.split("/") if part not in fixed).replace("-", " ")
+
+
+def _places_of_recipe(
+    recipe: Recipe, spec: Mapping[str, Any]
+) -> tuple[tuple[Place, ...], dict[str, dict[str, str]]]:
+    """The places of a published table, and its figures: the recipe says how each place is measured."""
+    line, across = axes(recipe)
+    wanted = spec.get("places")
+    places: dict[str, Place] = {}
+    printed: dict[str, dict[str, str]] = {}
+    for cell in recipe.cells:
+        metric, label = getattr(cell, line), getattr(cell, across)
+        if (wanted is None or label in wanted) and fnmatchcase(metric, spec.get("only", "*")):
+            printed.setdefault(metric, {})[label] = cell.published
+            if label not in places and not cell.of and not cell.kind:
+                places[label] = _place(label, cell, spec)
+    return tuple(places.values()), printed
+
+
+def _place(label: str, cell: Cell, spec: Mapping[str, Any]) -> Place:
+    run = spec.get("run") or spec.get("runs", {}).get(cell.run, cell.run)
+    return Place(label, run, cell.slice, cell.statistic, cell.versus, cell.scale)
+
+
+def as_page(table: Table, names: Mapping[str, str]) -> dict[str, Any]:
+    """A table as the page and the terminal print it: lines of cells, each with its small print."""
+    spec = table.spec
+    text = {key: spec.get(key, "") for key in ("where", "heading", "found", "counts", "unit")}
+    if not table.ours:
+        return {**text, "lines": [], "columns": [], "empty": f"Not run: {table.why_empty}."}
+    ours = {
+        names.get(metric, metric): {label: _cell(figure, spec) for label, figure in figures.items()}
+        for metric, figures in table.ours.items()
+    }
+    printed = {
+        f"{metric} (paper)": {label: {"text": value, "small": ""} for label, value in figures.items()}
+        for metric, figures in table.printed.items()
+    }
+    labels = [place.label for place in table.places]
+    by_metric = {**ours, **printed}
+    if spec.get("rows") == "places":
+        rows = [
+            {"name": label, "cells": [line.get(label) for line in by_metric.values()]} for label in labels
+        ]
+        columns = [*by_metric]
+    else:
+        rows = [
+            {"name": name, "cells": [line.get(label) for label in labels], "paper": name in printed}
+            for name, line in by_metric.items()
+        ]
+        columns = labels
+    return {
+        **text, "columns": columns, "lines": rows, "empty": "", "counted": _counted(table, names),
+        "stars": STAR if spec.get("stars") else None, "figure": _figure(table, names),
+    }  # fmt: skip
+
+
+def words_page(
+    spec: Mapping[str, Any], runs: Mapping[str, Findings], names: Mapping[str, str]
+) -> dict[str, Any]:
+    """Which slices of a category each metric puts on either side, by the p-value of the paper's rule."""
+    text = {key: spec.get(key, "") for key in ("where", "heading", "found", "counts", "unit")}
+    findings, (first, second) = runs.get(spec["run"]), spec["words"]["sides"]
+    lines = []
+    for metric in _metrics_of(findings, spec) if findings else ():
+        for category in spec["words"]["categories"]:
+            sides = _sides(findings, metric, category, spec)  # type: ignore[arg-type]
+            cells = [{"text": ", ".join(side) or "none", "small": f"{len(side)} words"} for side in sides]
+            lines += (
+                [{"name": f"{names.get(metric, metric)}, {category}", "cells": cells}] if any(sides) else []
+            )
+    empty = "" if lines else f"Not run: {spec['without']}."
+    return {**text, "columns": [first, second], "lines": lines, "empty": empty, "figure": None}
+
+
+def _sides(
+    findings: Findings, metric: str, category: str, spec: Mapping[str, Any]
+) -> tuple[list[str], list[str]]:
+    """The words of a category whose gap is significant, above 0 and below it."""
+    above: list[str] = []
+    below: list[str] = []
+    for _, slice_, statistic, versus in findings.rows:
+        if statistic != spec["statistic"] or versus is not None or not slice_.startswith(f"{category}/"):
+            continue
+        gap = findings.read(metric, slice_, spec["statistic"])
+        tested = findings.read(metric, slice_, spec["words"]["p_value"])
+        if (
+            gap
+            and tested
+            and tested.value < spec["words"]["alpha"]
+            and slice_.partition("/")[2] not in above + below
+        ):
+            (above if gap.value > 0 else below).append(slice_.partition("/")[2])
+    return above, below
+
+
+def _cell(figure: Reading, spec: Mapping[str, Any]) -> dict[str, str]:
+    """A figure with its interval and number of items; a star where the paper would set one."""
+    starred = spec.get("stars") and figure.p_value is not None and figure.p_value <= STAR
+    parts = [] if figure.low is None else [f"[{number(figure.low)}, {number(figure.high)}]"]
+    parts += [] if figure.n is None else [f"n {figure.n:,}"]
+    return {"text": number(figure.value) + ("*" if starred else ""), "small": " ".join(parts)}
+
+
+def _counted(table: Table, names: Mapping[str, str]) -> str:
+    """How many figures of each metric fail, pass, cannot be told or were not asked; nothing is left out."""
+    said = []
+    for metric, figures in table.ours.items():
+        counts = Counter(_VERDICTS.get(figure.verdict, figure.verdict) for figure in figures.values())
+        if set(counts) != {"not asked"}:
+            words = [f"{counts[word]} {word}" for word in _VERDICTS.values() if counts[word]]
+            said.append(f"{names.get(metric, metric)}: {', '.join(words)}")
+    return "; ".join(said)
+
+
+def _figure(table: Table, names: Mapping[str, str]) -> dict[str, Any] | None:
+    """The figure of a table, as rows that the page draws; None where the paper has no figure here."""
+    kind = table.spec.get("figure")
+    rows = [row | {"line": names.get(row["line"], row["line"])} for row in table.curves] or [
+        _mark(names.get(metric, metric), place, figure, str(kind))
+        for metric, figures in table.ours.items()
+        for place in table.places
+        if (figure := figures.get(place.label)) is not None
+    ]
+    if not kind or not rows:
+        return None
+    title, across = table.spec.get("axis", table.spec.get("unit", "")), table.spec.get("across", "")
+    return {"kind": kind, "title": title, "across": across, "rows": rows}
+
+
+def _mark(metric: str, place: Place, figure: Reading, kind: str) -> dict[str, Any]:
+    """One mark of a figure: dots have a panel per place, lines one per metric, a heat map is one panel."""
+    mark = {"value": figure.value, "low": figure.low, "high": figure.high, "n": figure.n}
+    if kind == "lines":
+        return {**mark, "panel": metric, "slice": metric, "x": place.level, "line": place.line}
+    if kind == "dots":
+        return {**mark, "panel": place.label, "label": metric, "verdict": "not judged"}
+    return {**mark, "panel": "", "metric": metric, "label": place.label, "verdict": "not judged"}

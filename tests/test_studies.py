@@ -1,0 +1,202 @@
+"""Studies: tables with the paper's figures beside ours, claims judged by declared rules, the page on a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.engine.session import Session
+from assay.errors import DataError, SpecError
+from assay.files import toml_file
+from assay.names.registry import audit_class
+from assay.papers.cells import MEAN, Reading, read_scores
+from assay.papers.claims import catalogue, check_claim, judge
+from assay.papers.recipes import PAPERS, find_recipe
+from assay.papers.study import CAREFUL, study
+from assay.papers.tables import Place, Table, as_page, fill
+from assay.report import write_report
+
+STUDIES = {paper: toml_file("studies", paper) for paper in PAPERS}
+TABLES = [(paper, table) for paper, plan in STUDIES.items() for table in plan["table"]]
+
+
+def planted(**figures: dict[str, Reading]) -> Table:
+    """A table of two places with these figures by metric."""
+    places = tuple(Place(label, "run", label, "bias") for label in ("left", "right"))
+    return Table({"id": "t", "where": "Table 0"}, places, figures)
+
+
+def claim(**rule: Any) -> dict[str, Any]:
+    return {"text": "planted", "where": "nowhere", "table": "t", **rule}
+
+
+SURE = Reading(5.0, 4.0, 6.0, 100)
+NEAR = Reading(0.5, -0.5, 1.5, 100)
+LOW = Reading(-3.0, -4.0, -2.0, 100)
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer"),
+    [
+        ({"places": "left"}, "holds"),
+        ({"places": "left", "sign": "<"}, "does not hold here"),
+        ({"places": "right"}, "cannot tell"),
+        ({"places": "right", "exact": True}, "holds"),
+        ({}, "cannot tell"),  # every place, and one is open
+        ({"share": "some"}, "holds"),
+        ({"share": "none"}, "does not hold here"),
+        ({"bound": 7}, "does not hold here"),
+        ({"places": "left", "at_place": "right", "bound": 2}, "holds"),
+        ({"places": "left", "at_place": "right", "bound": 4}, "cannot tell"),
+        ({"metrics": "regression"}, "cannot tell"),
+    ],
+)
+def test_a_claim_is_judged_by_intervals(rule: dict[str, Any], answer: str) -> None:
+    table = planted(model={"left": SURE, "right": NEAR})
+    assert judge(claim(**rule), {"t": table}, {"model": "matching"})["answer"] == answer
+
+
+def test_metrics_are_compared_with_the_mean_of_others() -> None:
+    """5 less the mean of 0.5 and -3 is 6.25, whose interval adds up both."""
+    table = planted(model={"left": SURE}, one={"left": NEAR}, two={"left": LOW})
+    paradigms = {"model": "matching", "one": "n-gram", "two": "n-gram"}
+    judged = judge(claim(metrics="matching", than="n-gram"), {"t": table}, paradigms)
+    assert judged["answer"] == "holds"
+    assert judged["number"] == "model, left 6.25 [4.84, 7.66]"
+
+
+def test_an_open_claim_says_how_many_items_would_tell() -> None:
+    """Half a point with an interval of one: four times the items."""
+    judged = judge(claim(places="right"), {"t": planted(model={"right": NEAR})}, {})
+    assert judged["why"] == "0 of 1 as said, 0 against it, 1 undecided; about 400 items would tell"
+
+
+def test_stars_count_significance_and_nothing_else() -> None:
+    starred, plain = Reading(0.1, p_value=0.001), Reading(9.0, p_value=0.2)
+    table = planted(model={"left": starred, "right": plain})
+    assert judge(claim(stars=True, places="left"), {"t": table}, {})["answer"] == "holds"
+    assert judge(claim(stars=True, places="right"), {"t": table}, {})["answer"] == "does not hold here"
+    more = judge(claim(places="left", than_places="right"), {"t": table}, {})
+    assert (more["answer"], more["number"]) == ("holds", "model: 100% against 0%, 1")
+
+
+def test_a_blind_spot_is_confirmed_where_the_worse_text_surely_scores_no_lower() -> None:
+    table = planted(a={"left": SURE}, b={"left": LOW}, c={"left": NEAR})
+    found = catalogue([{"name": "spot", "table": "t", "places": "left"}], {"t": table})
+    assert found == {"spot": {"a": "holds", "b": "does not hold here", "c": "cannot tell"}}
+
+
+def test_wrong_keys_of_a_study_are_errors() -> None:
+    with pytest.raises(DataError, match="unknown keys: shares"):
+        check_claim(claim(shares="most"))
+    with pytest.raises(DataError, match="share is one of"):
+        check_claim(claim(share="many"))
+    with pytest.raises(DataError, match="unknown keys: heding"):
+        fill({"where": "Table 0", "heding": "x"}, {}, {})
+
+
+def test_a_difference_of_roles_is_paired_and_finds_gold_beside_its_noise() -> None:
+    """Scores rise by 1 and by 3 on two items: 2, with the standard error of two differences."""
+    rows = [("d/gold:a", "gold", 1.0), ("d/gold:b", "gold", 5.0)]
+    rows += [("d/noise:a", "0.5/1", 2.0), ("d/noise:b", "0.5/1", 8.0)]
+    scores = pl.DataFrame(rows, schema=["case", "role", "score"], orient="row")
+    figure = read_scores(scores, "d/noise", MEAN, "0.5 - gold")
+    assert figure is not None
+    half = 1.959964 * np.std([1, 3], ddof=1) / np.sqrt(2)
+    assert (figure.value, figure.n) == (2.0, 2)
+    assert (figure.low, figure.high) == pytest.approx((2 - half, 2 + half))
+
+
+@pytest.mark.parametrize(
+    ("paper", "spec"), TABLES, ids=lambda one: one if isinstance(one, str) else one["id"]
+)
+def test_a_table_names_what_there_is(paper: str, spec: dict[str, Any]) -> None:
+    """Its run, its statistics, its recipe, and keys that are known."""
+    plan = STUDIES[paper]
+    runs = {name: run["audit"] for name, run in plan["runs"].items()} | {"propagation": None, CAREFUL: None}
+    filled = fill(spec, {}, {}) if "words" not in spec else None
+    for place in filled.places if filled else ():
+        assert place.run in runs, place
+        kind = runs[place.run] and audit_class(runs[place.run])
+        known = {one.name for one in kind.statistics} | {MEAN} if kind else {place.statistic}
+        assert place.statistic in known, place
+    if "recipe" in spec:
+        assert find_recipe(spec["recipe"]).paper == paper
+    if "careful" in spec:
+        asked = spec["careful"].get("run", CAREFUL)
+        audits = [runs[asked]] if asked != CAREFUL else list(plan["audits"])
+        assert any(
+            spec["careful"]["statistic"] in {s.name for s in audit_class(a).statistics} for a in audits
+        )
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_study_has_claims_on_its_own_tables(paper: str) -> None:
+    plan = STUDIES[paper]
+    names = {table["id"] for table in plan["table"]}
+    assert len(plan["claim"]) >= 8
+    for one in plan["claim"]:
+        check_claim(one)
+        assert one["table"] in names, one
+    for spot in plan.get("spot", ()):
+        assert spot["table"] in names
+
+
+def test_places_and_printed_figures_come_from_the_recipe() -> None:
+    """All 38 tests of table 3, Double Bind and ABW-N among them, with the paper's stars."""
+    spec = next(table for table in STUDIES["assoc"]["table"] if table["id"] == "tables 3 and 8")
+    table = fill(spec, {}, {})
+    labels = [place.label for place in table.places]
+    assert len(labels) == 38
+    assert {"DB:C sent (u)", "ABW-N word"} <= set(labels)
+    assert table.printed["BERTS"]["ABW-N word"] == "1.70*"
+
+
+def test_a_table_that_cannot_run_says_why() -> None:
+    spec = next(table for table in STUDIES["blind"]["table"] if table["id"] == "table 10")
+    page = as_page(fill(spec, {}, {"webtext": "it needs human/webtext.jsonl"}), {})
+    assert page["empty"] == "Not run: it needs human/webtext.jsonl."
+
+
+def test_a_study_is_a_run_with_a_page_on_top(tmp_path: Path) -> None:
+    done = study("unfair", ["rouge1", "chrf"], session=Session.open(tmp_path / "run", None), limit=12)
+    page = done.about["study"]
+    first, *_, last = page["parts"]
+    assert first["columns"][0] == "Race"
+    assert [row["name"] for row in first["lines"]][:3] == ["rouge1", "chrf", "BLEU (paper)"]
+    assert first["lines"][0]["cells"][0]["small"].endswith("n 12")
+    assert last["empty"] == "Not run: it needs human/wmt20.jsonl in a folder given with --data."
+    assert sum(page["answers"].values()) == len(STUDIES["unfair"]["claim"])
+    html = write_report(done).read_text("utf-8")
+    assert html.index('id="study"') < html.index('id="claims"') < html.index('id="answer"')
+    assert page["claims"][0]["text"] in html
+    with pytest.raises(SpecError, match="did you mean blind"):
+        study("blnd", session=Session.open(cache=None))
+
+
+def test_both_curves_of_figure_1_and_the_swapped_preference(tmp_path: Path) -> None:
+    """Systems of planted ratings: both correlations of the best systems are drawn, dashed lines included."""
+    import json
+
+    folder = tmp_path / "human"
+    folder.mkdir()
+    rows = [
+        {
+            "id": f"{system}-{document}", "system": f"s{system}", "document": f"d{document}",
+            "hypothesis": " ".join(["he said word"] * (1 + (system + document) % 6)),
+            "references": ["he said word he said word"],
+            "human": {"litepyramid_recall": system / 10 + document / 50},
+        }
+        for system in range(6)
+        for document in range(8)
+    ]  # fmt: skip
+    (folder / "realsumm.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    done = study("assoc", ["rouge1"], tmp_path, session=Session.open(None, None), limit=8)
+    figure = next(part for part in done.about["study"]["parts"] if part["where"] == "Figure 1")
+    assert figure["empty"] == ""
+    assert {row["line"] for row in figure["figure"]["rows"]} == {"original", "swapped"}
+    assert {row["x"] for row in figure["figure"]["rows"]} == {4.0, 5.0}
