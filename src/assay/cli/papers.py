@@ -45,7 +45,7 @@ def _group() -> None:
     """The five papers: their tables beside ours, their studies on your metrics, and their experiments."""
 
 
-@papers.command("reproduce", cls=Command)
+@papers.command("reproduce", cls=Command, short_help="Compare published tables with ours.")
 @o.with_request("metric", "cache", "workers", "json", "quiet")
 def reproduce_command(
     request: o.Request,
@@ -119,7 +119,7 @@ def _reproduce_all(
         )
 
 
-@papers.command("study", cls=Command)
+@papers.command("study", cls=Command, short_help="Repeat a paper's study on your metrics.")
 @o.with_request("metric", "limit", "out", "cache", "workers", "json", "quiet", out=Path("assay-run"))
 def study_command(paper: str, request: o.Request, data: Folder = None) -> None:
     """Repeat the study of a paper (unfair, assoc, caption, blind or checklist) on your metrics.
@@ -228,7 +228,7 @@ def _print_table(table: Recipe, checked: Sequence[Checked], latex: bool) -> None
         typer.echo(f"  {reason}")
 
 
-@papers.command("propagate", cls=Command)
+@papers.command("propagate", cls=Command, short_help="Train a captioner on a metric.")
 @o.with_request("metric", "cache", "json", "quiet")
 def propagate_command(
     request: o.Request,
@@ -290,7 +290,9 @@ def _print_effects(effects: Sequence[Effect]) -> None:
     print_columns(scores)
 
 
-@papers.command("calibrate", cls=Command, context_settings=_ANY_OPTION)
+@papers.command(
+    "calibrate", cls=Command, short_help="Measure what an audit can find.", context_settings=_ANY_OPTION
+)
 @o.with_request("data", "task", "seed", "limit", "size", "json")
 def calibrate_command(
     context: typer.Context,
