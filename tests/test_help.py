@@ -18,7 +18,10 @@ from assay.names.inventory import inventory
 from assay.names.registry import audit_class, names
 
 LISTS = ("metrics", "audits", "perturbations", "datasets", "weights", "formats")
-ALL = [(name,) for name in COMMANDS] + [("mitigate", below) for below in command_of("mitigate").commands]
+GROUPS = ("mitigate", "papers")
+ALL = [(name,) for name in COMMANDS] + [
+    (group, below) for group in GROUPS for below in command_of(group).commands
+]
 
 
 def screen(*words: str, **environment: str) -> str:

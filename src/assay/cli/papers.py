@@ -64,7 +64,7 @@ def reproduce_command(
     """
     from assay.papers import Place
 
-    if not recipe and not all_:
+    if not (recipe or all_ or quick):
         _list_recipes(request.json)
         return
     chosen = _chosen(recipe or [], every=all_, quick=quick)
@@ -77,8 +77,10 @@ def reproduce_command(
     session = request.session()
     if request.metric:
         _print_own(chosen, o.read_specs(request.metric), place, session, latex=latex, json=request.json)
-    else:
-        _reproduce_all(chosen, place, session, latex=latex, json=request.json, docs=docs)
+    elif not _reproduce_all(chosen, place, session, latex=latex, json=request.json, docs=docs):
+        raise DataError(
+            f"nothing was run on {data}, as said above; `assay papers reproduce` lists the files needed"
+        )
 
 
 def _chosen(named: Sequence[str], *, every: bool, quick: bool) -> list[Recipe]:
@@ -94,8 +96,8 @@ def _chosen(named: Sequence[str], *, every: bool, quick: bool) -> list[Recipe]:
 
 def _reproduce_all(
     chosen: Sequence[Recipe], place: Place, session: Session, *, latex: bool, json: bool, docs: Path | None
-) -> None:
-    """Print every recipe as soon as it is done; at least one cell must have run."""
+) -> bool:
+    """Print every recipe as soon as it is done; whether any cell was run."""
     from assay.papers import count, reproduce
     from assay.papers.page import document
     from assay.reading.results import write_text
@@ -113,10 +115,7 @@ def _reproduce_all(
         print_json({"cells": rows, "counts": count(item for _, item in every)})
     if docs:
         write_text(docs, document(results, docs.read_text("utf-8") if docs.exists() else ""))
-    if all(item.ours is None for _, item in every):
-        raise DataError(
-            f"nothing was run on {place.folder}, as said above; `assay papers reproduce` lists its files"
-        )
+    return any(item.ours is not None for _, item in every)
 
 
 @papers.command("study", cls=Command, short_help="Repeat a paper's study on your metrics.")

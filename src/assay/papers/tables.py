@@ -20,6 +20,7 @@ from assay.papers.cells import Findings, Reading
 from assay.papers.recipes import Cell, Recipe, axes, find_recipe
 from assay.reading.text import number
 
+_Figures = Mapping[str, Mapping[str, Mapping[str, str]]]  # cells by metric and place
 STAR = 0.01  # the papers mark p <= .01
 _VERDICTS = {"fail": "fail", "pass": "pass", "inconclusive": "cannot tell", "not judged": "not asked"}
 _KEYS = frozenset(
@@ -231,23 +232,28 @@ def as_page(table: Table, names: Mapping[str, str]) -> dict[str, Any]:
         f"{metric} (paper)": {label: {"text": value, "small": ""} for label, value in figures.items()}
         for metric, figures in table.printed.items()
     }
-    labels = [place.label for place in table.places]
-    by_metric = {**ours, **printed}
-    if spec.get("rows") == "places":
-        rows = [
-            {"name": label, "cells": [line.get(label) for line in by_metric.values()]} for label in labels
-        ]
-        columns = [*by_metric]
-    else:
-        rows = [
-            {"name": name, "cells": [line.get(label) for label in labels], "paper": name in printed}
-            for name, line in by_metric.items()
-        ]
-        columns = labels
+    columns, lines = _lines(table, ours, printed)
     return {
-        **text, "columns": columns, "lines": rows, "empty": "", "counted": _counted(table, names),
+        **text, "columns": columns, "lines": lines, "empty": "", "counted": _counted(table, names),
         "stars": STAR if spec.get("stars") else None, "figure": _figure(table, names),
     }  # fmt: skip
+
+
+def _lines(table: Table, ours: _Figures, printed: _Figures) -> tuple[list[str], list[dict[str, Any]]]:
+    """Columns and lines: one line per metric and then per printed metric, or one per place."""
+    labels, by_metric = [place.label for place in table.places], {**ours, **printed}
+    if table.spec.get("rows") == "places":
+        return [*by_metric], [
+            _line(label, [line.get(label) for line in by_metric.values()]) for label in labels
+        ]
+    return labels, [
+        _line(name, [figures.get(label) for label in labels], is_printed=name in printed)
+        for name, figures in by_metric.items()
+    ]
+
+
+def _line(name: str, cells: Sequence[object], *, is_printed: bool = False) -> dict[str, Any]:
+    return {"name": name, "cells": cells, "paper": is_printed}
 
 
 def words_page(
