@@ -126,7 +126,7 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
 def _study(run: StoredRun) -> tuple[dict[str, Any], dict[int, list[dict[str, Any]]]]:
     """The study that a run belongs to, and the charts of its figures by the place of their table."""
     study = run.about.get("study", {})
-    parts = [part | {"chart": bool(part.get("figure"))} for part in study.get("parts", ())]
+    parts = [part | {"chart": bool(part.get("figure")) and can_draw()} for part in study.get("parts", ())]
     drawn = {place: study_panels(part["figure"]) for place, part in enumerate(parts) if part["chart"]}
     return (study | {"parts": parts} if study else {}), drawn
 
