@@ -1,82 +1,142 @@
 """Is the atlas right? Its order of metrics beside orders that it had no part in; writes docs/validity.md.
 
-    python -m bench.validity [--challenge FILE ...]
+    python -m bench.validity [--challenge FILE ...] [--ratings FILE ...]
 
-External criteria are agreement with people on public ratings, whose figures the atlas ships, and right order on any
-challenge set that is given (good, bad, references; see docs/formats.md), on which every metric of the atlas that can be
-run here is scored.
+External criteria are agreement with people on public ratings, whose figures the atlas ships, agreement on ratings that
+are given, and right order on challenge sets that are given (good, bad, references; see docs/formats.md). Metrics of the
+atlas that cannot be run here are left out of sets that are given.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
+from assay.api.people import agreements
 from assay.api.pipeline import run
+from assay.core import Estimate
 from assay.engine.session import Session
-from assay.reading.lines import EVERYTHING, Line
-from assay.reading.ranking import AGREEMENT, rankings
-from assay.reading.shipped import load_atlas
+from assay.errors import AuditError
+from assay.reading.lines import EVERYTHING, Line, listed
+from assay.reading.names import shown_names
+from assay.reading.ranking import rankings
+from assay.reading.shipped import AGREEMENT, load_atlas
 from assay.report.plain import markdown_table
 from assay.vocabulary import TASKS
 
 PAGE = Path(__file__).parent.parent / "docs" / "validity.md"
 DRAWS = 2000
 FEWEST = 5  # metrics below which an order says nothing
+RIGHT = ("mean_right_order", "right_order")  # of a challenge set, over its kinds of error and of each
+RATED = 1000  # texts of a given set of ratings that are scored, at most
+AS_RANKED = "errors and rewordings"
+NAMED = (
+    "SummEval",
+    "Flickr8k-Expert",
+    "TED zh-en",
+)  # a set of each task, whose mean rank stands for people at large
+LITTLE = (
+    0.5  # of the differences between metrics on a set: if less is more than chance, the set orders nothing
+)
 COLUMNS = {
     "errors": lambda line: line.errors,
     "rewordings": lambda line: line.reworded,
     "other words": lambda line: line.contrast,
     "form": lambda line: line.form,
 }
-TEXT = """# Is the atlas right?
+INTRODUCTION = """# Is the atlas right?
 
 Written by `make validity`. The atlas orders metrics by decisions on texts that were written for it. Here that order
-stands beside criteria it had no part in: agreement with people on public ratings (docs/human-ratings.md) and, where they
-are given, challenge sets that others made. A number is Spearman's correlation between two orders of the same metrics, with
-the interval that 95 of 100 resamples of the metrics give; it says how well the atlas foretells which metric people would
-agree with. 1 is the same order, 0 no relation.
+stands beside criteria it had no part in: agreement with people on public ratings ([Human ratings](human-ratings.md)) and,
+where they are given, other ratings and challenge sets. A number is Spearman's correlation between two orders of the same
+metrics, with the interval that 95 of 100 resamples of the metrics give: 1 is the same order, 0 no relation.
 
-The columns are right order on errors of meaning, the same against sound rewordings, right texts in quite other words
-against false ones in nearly the same (contrast), errors of form, and the mean of the first two, by which the atlas ranks.
+The columns: right order on errors of meaning; the same against sound rewordings; right texts in quite other words against
+false ones in nearly the same; errors of form; and *errors and rewordings*, their mean, by which the atlas ranks. It adds
+agreement with people where all metrics have it, but not here: a criterion must not judge itself.
+"""
+OTHERS = """## Other sets
+
+`python -m bench.validity --ratings FILE` adds a set of human ratings, `--challenge FILE` a set of pairs of a good and a bad
+text, with an order for every kind of error in it (both in the forms of [File formats](formats.md), and repeatable). Every
+metric of the atlas that runs on your machine is scored on them; the page is printed, and this one stays as it is.
+`make atlas PEOPLE=FOLDER` measures the public sets again.
 """
 
 
-def criteria(challenges: Sequence[Path]) -> dict[str, dict[str, float]]:
-    """Each external criterion: a number per metric."""
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What a set that the atlas had no part in says of metrics."""
+
+    task: str
+    name: str
+    numbers: Mapping[str, Estimate]
+
+    @property
+    def values(self) -> dict[str, float]:
+        return {metric: estimate.value for metric, estimate in self.numbers.items()}
+
+    @property
+    def surely_different(self) -> float:
+        """Which share of the variance between metrics is more than what chance puts between them."""
+        halves = [(estimate.ci[1] - estimate.ci[0]) / 2 for estimate in self.numbers.values() if estimate.ci]
+        between = float(np.var(list(self.values.values()), ddof=1))
+        chance = float(np.mean(np.square(halves))) / 1.96**2 if halves else 0.0
+        return max(0.0, 1 - chance / between) if between else 0.0
+
+
+def public_criteria() -> list[Criterion]:
+    """Agreement of the metrics of the atlas with people, one criterion per public set."""
     rows = load_atlas().findings.filter(pl.col("statistic") == AGREEMENT)
-    found: dict[str, dict[str, float]] = {}
-    for metric, slice_, value in rows.select("metric", "slice", "value").iter_rows():
-        found.setdefault(slice_, {})[metric] = value
-    for path in challenges:
-        done = run("challenge", list(load_atlas().metrics), data=[path], session=Session.open(), size="full")
-        chosen = done.findings.filter(pl.col("statistic") == "mean_right_order")
-        for metric, slice_, value in chosen.select("metric", "slice", "value").iter_rows():
-            found.setdefault(f"{path.stem}/{slice_}", {})[metric] = value
-    return found
+    found: dict[str, dict[str, Estimate]] = {}
+    for metric, slice_, value, n, low, high in rows.select(
+        "metric", "slice", "value", "n", "ci_low", "ci_high"
+    ).iter_rows():
+        found.setdefault(slice_, {})[metric] = Estimate(value, n, (low, high))
+    return [Criterion(*slice_.split("/", 1), numbers) for slice_, numbers in found.items()]
 
 
-def mean_rank(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """The mean rank of the metrics that every criterion has."""
-    shared = set.intersection(*(set(values) for values in found.values())) if found else set()
-    ranks = dict.fromkeys(sorted(shared), 0.0)
-    for values in found.values():
-        order = sorted(ranks, key=lambda metric: values[metric])
-        for place, metric in enumerate(order):
-            ranks[metric] += place / len(found)
-    return ranks
+def given_criteria(challenges: Sequence[Path], ratings: Sequence[Path]) -> list[Criterion]:
+    """What files say of the metrics of the atlas that can be run here."""
+    found: dict[tuple[str, str], dict[str, Estimate]] = {}
+    for metric in load_atlas().metrics:
+        try:
+            findings = [
+                finding for path in ratings for finding in agreements(path, path.stem, [metric], RATED)
+            ]
+            for path in challenges:
+                done = run("challenge", [metric], data=[path], session=Session.open())
+                findings += [finding for finding in done if finding.statistic in RIGHT]
+        except AuditError as error:
+            print(f"{metric} is left out: {error}", file=sys.stderr)
+            continue
+        for finding in findings:
+            if finding.statistic != "kendall_b":
+                found.setdefault(("", finding.slice), {})[metric] = Estimate(
+                    finding.value, finding.n, finding.ci
+                )
+    return [Criterion(task, name, numbers) for (task, name), numbers in found.items()]
+
+
+def mean_rank(criteria: Sequence[Criterion]) -> dict[str, float]:
+    """The mean rank of the metrics that all of these criteria have."""
+    shared = sorted(set.intersection(*(set(criterion.numbers) for criterion in criteria)))
+    ranks = [rankdata([criterion.values[metric] for metric in shared]) for criterion in criteria]
+    return dict(zip(shared, np.mean(ranks, axis=0).tolist(), strict=True))
 
 
 def correlation(first: Mapping[str, float], second: Mapping[str, float]) -> str:
     """Spearman's correlation over the metrics that both have, with its interval over metrics."""
     shared = sorted(first.keys() & second.keys())
     if len(shared) < FEWEST:
-        return "-"
+        return ""
     table = np.array([[values[metric] for metric in shared] for values in (first, second)])
     rng = np.random.default_rng(0)
     draws = [table[:, rng.integers(0, len(shared), len(shared))] for _ in range(DRAWS)]
@@ -92,29 +152,84 @@ def columns_of(lines: Sequence[Line]) -> dict[str, dict[str, float]]:
     for name, read in COLUMNS.items():
         numbers = {line.metric: read(line) for line in ranked}
         columns[name] = {metric: each.value for metric, each in numbers.items() if each is not None}
-    both = [line for line in ranked if line.errors is not None and line.reworded is not None]
-    columns["as ranked"] = {line.metric: (line.errors.value + line.reworded.value) / 2 for line in both}
+    errors, reworded = columns["errors"], columns["rewordings"]
+    columns[AS_RANKED] = {
+        metric: (errors[metric] + reworded[metric]) / 2 for metric in errors if metric in reworded
+    }
     return columns
 
 
-def page(challenges: Sequence[Path] = ()) -> str:
-    """The page, from the atlas that is shipped."""
-    atlas = load_atlas()
-    found = criteria(challenges)
-    orders = {ranking.task: columns_of(ranking.lines) for ranking in rankings(atlas)}
-    names = [*COLUMNS, "as ranked"]
+def spread(criterion: Criterion) -> str:
+    """How far apart the metrics lie on a criterion, and which share of that is more than chance."""
+    values = criterion.values.values()
+    return f"{min(values):.0f} to {max(values):.0f}; {100 * criterion.surely_different:.0f}%"
+
+
+def orders_table(criteria: Sequence[Criterion]) -> list[str]:
+    """Correlations of every criterion with the orders of the atlas over all tasks, and in its own task."""
+    orders = {ranking.task: columns_of(ranking.lines) for ranking in rankings(load_atlas())}
     rows = []
-    for criterion, values in found.items():
-        task = criterion.partition("/")[0]
-        for where in dict.fromkeys((EVERYTHING, *((task,) if task in TASKS else ()))):
-            cells = [correlation(orders[where][name], values) for name in names]
-            rows.append((criterion, where, str(len(values)), *cells))
-    if len(found) > 1:
-        ranks = mean_rank(found)
-        cells = [correlation(orders[EVERYTHING][name], ranks) for name in names]
-        rows.append(("mean rank of all of them", EVERYTHING, str(len(ranks)), *cells))
-    head = ("external criterion", "order of the atlas for", "metrics", *names)
-    return "\n".join([TEXT, *markdown_table(head, rows), ""])
+    for criterion in criteria:
+        tasks = [EVERYTHING, *([criterion.task] if criterion.task in TASKS else [])]
+        for task in tasks:
+            cells = [correlation(order, criterion.values) for order in orders[task].values()]
+            rows.append((criterion.name, task, str(len(criterion.numbers)), spread(criterion), *cells))
+    for name, chosen in together(criteria).items():
+        ranks = mean_rank(chosen)
+        cells = [correlation(order, ranks) for order in orders[EVERYTHING].values()]
+        rows.append((f"mean rank: {name}", EVERYTHING, str(len(ranks)), "", *cells))
+    head = (
+        "criterion",
+        "order of the atlas for",
+        "metrics",
+        "metrics lie at; beyond chance",
+        *orders[EVERYTHING],
+    )
+    return markdown_table(head, rows)
+
+
+def together(criteria: Sequence[Criterion]) -> dict[str, list[Criterion]]:
+    """Sets of criteria whose mean rank stands for people at large."""
+    named = [criterion for criterion in criteria if criterion.name in NAMED]
+    most = max(len(criterion.numbers) for criterion in criteria)
+    whole = [criterion for criterion in criteria if len(criterion.numbers) == most]
+    sets = {
+        listed([criterion.name for criterion in chosen]): chosen
+        for chosen in (named, whole)
+        if len(chosen) > 1
+    }
+    return sets
+
+
+def disagreements(criteria: Sequence[Criterion]) -> list[str]:
+    """For every criterion, the metrics that it places quite otherwise than the atlas, and whether it can."""
+    order = columns_of(rankings(load_atlas())[0].lines)[AS_RANKED]
+    names = shown_names(load_atlas())
+    lines = []
+    for criterion in criteria:
+        shared = sorted(order.keys() & criterion.numbers.keys())
+        if len(shared) < FEWEST:
+            continue
+        ranks = [rankdata([-values[metric] for metric in shared]) for values in (order, criterion.values)]
+        moved = sorted(zip(shared, *ranks, strict=True), key=lambda each: -abs(each[1] - each[2]))[:3]
+        told = "; ".join(
+            f"{names[metric]} is {theirs:.0f} here and {ours:.0f} in the atlas"
+            for metric, ours, theirs in moved
+        )
+        share = criterion.surely_different
+        chance = "" if share >= LITTLE else (
+            f" Of the differences between metrics {100 * (1 - share):.0f}% are what chance alone puts there, so that no"
+            " order can agree with this one."
+        )  # fmt: skip
+        lines.append(f"- **{criterion.name}**, of {len(shared)} metrics: {told}.{chance}")
+    return lines
+
+
+def page(criteria: Sequence[Criterion]) -> str:
+    """The page, from the atlas that is shipped."""
+    return "\n".join([
+        INTRODUCTION, *orders_table(criteria), "", "## What does not agree", "", *disagreements(criteria), "", OTHERS,
+    ])  # fmt: skip
 
 
 def main() -> None:
@@ -122,9 +237,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--challenge", type=Path, action="append", default=[])
-    given = parser.parse_args()
-    text = page(given.challenge)
-    if not given.challenge:  # a page that anybody can write again
+    parser.add_argument("--ratings", type=Path, action="append", default=[])
+    options = parser.parse_args()
+    criteria = [*public_criteria(), *given_criteria(options.challenge, options.ratings)]
+    text = page(criteria)
+    if not options.challenge and not options.ratings:  # a page that anybody can write again
         PAGE.write_text(text, "utf-8")
     print(text)
 

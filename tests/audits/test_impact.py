@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from planted_decisions import asked, chance, table, written
 
+from assay.api.pipeline import audit
 from assay.audits.impact.audit import Impact
 from assay.core import Metric
 from assay.datasets.contexts import embedded_crossings
@@ -261,3 +262,9 @@ def test_embedded_candidates_are_two_systems_and_their_cases_are_kept(tmp_path: 
     cases = list(audit.cases())
     systems = {role.partition("/")[2] for case in cases for role in case.samples}
     assert systems == {"better", "worse"}
+
+
+def test_too_few_embedded_texts_do_not_end_a_whole_audit() -> None:
+    done = audit(["bleu"], only=("impact", "sanity"), task=("dialogue",), limit=3)
+    assert list(done.about["audits"]) == ["sanity"]
+    assert any(note.startswith("impact is left out: too little to compare") for note in done.notes)

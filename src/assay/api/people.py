@@ -1,7 +1,7 @@
 """How metrics agree with people on public ratings, from a folder that has the texts.
 
 The folder holds the files of docs/human-ratings.md under the names below; a file that is not there is left
-out, and said so. Texts stay outside: only right order, its interval and the number of pairs are kept.
+out, and said so. Texts stay outside: only right order, Kendall's tau, their intervals and numbers are kept.
 """
 
 from __future__ import annotations
@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from assay.api.pipeline import run
+from assay.audits.human.sentinels import SENTINELS
 from assay.core import Finding
 from assay.engine.session import Session
-from assay.errors import AuditError, DataError
-from assay.names.spec import Specifiable
-from assay.reading.ranking import AGREEMENT, mean_of
+from assay.errors import DataError
+from assay.grouping import grouped
+from assay.names.spec import Specifiable, measure
+from assay.reading.ranking import mean_of
 from assay.reading.results import findings_frame
-from assay.reading.shipped import PEOPLE
+from assay.reading.shipped import AGREEMENT, PEOPLE, TAU
 from assay.reading.verdicts import rows_of
 from assay.vocabulary import Task
 
+_LOWEST = {AGREEMENT: 0.0, TAU: -1.0}  # what is kept of a set, with the lowest value it can have
 SETS: dict[str, tuple[Task, str]] = {
     "summeval.jsonl": ("summarisation", "SummEval"),
     "realsumm.jsonl": ("summarisation", "REALSumm"),
@@ -35,7 +39,7 @@ SETS: dict[str, tuple[Task, str]] = {
 def people_findings(
     folder: Path, metrics: Sequence[Specifiable], limit: int | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """One finding per metric and set of ratings under TASK/SET, and notes on what was left out."""
+    """Agreement of each metric with each set of ratings under TASK/SET, and notes on what was left out."""
     present = {file: named for file, named in SETS.items() if (folder / file).is_file()}
     if not present:
         wanted = ", ".join(SETS)
@@ -43,21 +47,22 @@ def people_findings(
     notes = [f"{SETS[file][1]} is left out: there is no {file}" for file in SETS if file not in present]
     findings = []
     for file, (task, name) in present.items():
-        for metric in metrics:
-            try:
-                findings.append(_agreement(folder / file, f"{task}/{name}", metric, limit))
-            except AuditError as error:
-                notes.append(f"{metric} is left out on {name}: {error}")
+        measured = agreements(folder / file, f"{task}/{name}", metrics, limit)
+        absent = {measure(metric).label for metric in metrics} - {finding.metric for finding in measured}
+        notes += [f"{metric} is left out on {name}: it has no score there" for metric in sorted(absent)]
+        findings += measured
     return findings_frame(findings), notes
 
 
-def _agreement(path: Path, slice_: str, metric: Specifiable, limit: int | None) -> Finding:
-    """The agreement of one metric with one set: the mean over its criteria, within texts of one source."""
-    done = run("human", [metric], data=[path], session=Session.open(), size="quick", limit=limit)
-    rows = [row for row in rows_of(done) if row["statistic"] == AGREEMENT and row["versus"] is None]
-    texts = [row for row in rows if row["slice"].startswith("example/") and row["metric"] == done.metrics[0]]
-    within = [row for row in texts if row["slice"].endswith("/by-document")]
-    if not texts:
-        raise AuditError("no text of it has a score and a rating")
-    finding = Finding.of(done.metrics[0], slice_, AGREEMENT, mean_of(within or texts))
-    return replace(finding, audit=PEOPLE)
+def agreements(path: Path, slice_: str, metrics: Sequence[Specifiable], limit: int | None) -> list[Finding]:
+    """How metrics agree with the people of a set: means over its criteria, within texts of one source."""
+    options: dict[str, Any] = {"level": "example", "over": "documents", "tau": "b", "details": False}
+    done = run(PEOPLE, metrics, data=[path], session=Session.open(), size="quick", limit=limit, **options)
+    texts = [row for row in rows_of(done) if row["slice"].startswith("example/") and row["versus"] is None]
+    within = [row for row in texts if row["slice"].endswith("/by-document")] or texts
+    findings = []
+    for (metric, statistic), rows in grouped(within, lambda row: (row["metric"], row["statistic"])).items():
+        if statistic in _LOWEST and metric not in SENTINELS:
+            mean = mean_of(rows, _LOWEST[statistic])
+            findings.append(replace(Finding.of(metric, slice_, statistic, mean), audit=PEOPLE))
+    return findings

@@ -222,14 +222,14 @@ def execute(
     session.cache.close()
     uses = whose.uses_of(audits)
     read = [note for use in uses for note in use.notes]
-    notes = [*changed, *read, *notes, *remarks] if len(audits) > 1 else [*notes, *remarks, *read]
+    notes = [*changed, *read, *notes, *remarks] if embedded else [*notes, *remarks, *read]
     notes = [*left_out, *notes, *scored_anew(measures), *_scoring_notes(scored)]
     about = describe_run(audits, measures, scored, session, size) | {
         "coverage": coverage, "texts": whose.whose_texts(audits, uses),
         "notes": [*notes, *session.failures[:MOST_FAILURES]],
     }  # fmt: skip
-    for name, reason in absent.items():
-        about["audits"][name]["absent"] = [reason]
+    for name in absent.keys() & audits.keys():
+        about["audits"][name]["absent"] = [absent[name]]
     if spent:
         about["spent"] = spent
     about["seconds"]["wall"] = time.perf_counter() - began
@@ -289,8 +289,12 @@ def _work(
         try:
             work[name] = cases_of(audit, scores)
         except DataError as error:
-            if not embedded or audit.needs_data or not getattr(audit, "data", ()):
+            if not embedded or audit.needs_data:
                 raise
+            if not getattr(audit, "data", ()):
+                del chosen[name]
+                notes.append(f"{name} is left out: {error}")
+                continue
             chosen[name] = replace(audit, data=())  # type: ignore[type-var]
             work[name] = cases_of(chosen[name], scores)
             notes.append(f"{name} takes embedded data: {error}")

@@ -23,7 +23,7 @@ from assay.reading.decisions import Against, Decisions, Order, decisions_of, mea
 from assay.reading.lines import EVERYTHING, Kinds, Line, People, Ranking
 from assay.reading.recommendation import COIN, FEWEST_METRICS, recommended
 from assay.reading.results import StoredRun
-from assay.reading.shipped import identity, public_ratings
+from assay.reading.shipped import AGREEMENT, identity, public_ratings
 from assay.reading.verdicts import Row, checks, rows_of
 from assay.vocabulary import TASKS, Aspect
 
@@ -31,7 +31,6 @@ from assay.vocabulary import TASKS, Aspect
 # all are compared on what all decided, and it would leave the others little. At quick size a causal model
 # reads a fifth of what an encoder reads.
 READ_KINDS, READ = 0.5, 0.1
-AGREEMENT = "agreement_order"  # the statistic that counts decisions of people
 _COLUMNS: dict[
     str, tuple[Aspect, Against]
 ] = {  # of the table: what an error changes, and which sound text stands against it
@@ -168,14 +167,14 @@ def _on_shared(rated: Mapping[str, Sequence[Row]], *, is_public: bool) -> dict[s
     return people
 
 
-def mean_of(rows: Sequence[Row]) -> Estimate:
+def mean_of(rows: Sequence[Row], lowest: float = 0.0) -> Estimate:
     """The mean of agreements, as sure as they are on average: sets may share texts or raters."""
     value, n = float(np.mean([row["value"] for row in rows])), sum(row["n"] for row in rows)
     ends = [(row["ci_low"], row["ci_high"]) for row in rows]
     if any(low is None for low, _ in ends):
         return Estimate(value, n)
     half = float(np.mean([(high - low) / 2 for low, high in ends]))
-    return Estimate(value, n, (max(0.0, value - half), min(100.0, value + half)))
+    return Estimate(value, n, (max(lowest, value - half), min(100.0, value + half)))
 
 
 def _ranked(run: StoredRun, lines: Sequence[Line], task: str) -> Ranking:

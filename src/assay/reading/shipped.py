@@ -22,6 +22,8 @@ from assay.vocabulary import TASKS
 
 FILES = ("findings", "decisions", "cost", "examples")  # Parquet tables beside run.json
 PEOPLE = "human"  # the audit that figures of public ratings are filed under
+AGREEMENT = "agreement_order"  # of its statistics, the one that counts decisions
+TAU = "kendall_b"
 _DIGITS = 4  # of the numbers that are kept
 _RIGHT = 200  # what stands for a right decision in a column of small whole numbers, so that a half is 100
 
@@ -54,7 +56,7 @@ def public_ratings() -> dict[str, list[Row]]:
         table = atlas_table("findings")
     except DataError:
         return {}
-    table = table.filter(pl.col("audit") == PEOPLE, pl.col("verdict") == "not judged")
+    table = table.filter(pl.col("audit") == PEOPLE, pl.col("statistic") == AGREEMENT)
     no_cases, no_scores = pl.DataFrame(schema=CASES), pl.DataFrame(schema=SCORES)
     figures = rows_of(StoredRun(whole(table), no_cases, no_scores, about=about))
     known = {metric: identity(facts) for metric, facts in about["metrics"].items()}
