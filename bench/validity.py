@@ -193,12 +193,11 @@ def together(criteria: Sequence[Criterion]) -> dict[str, list[Criterion]]:
     named = [criterion for criterion in criteria if criterion.name in NAMED]
     most = max(len(criterion.numbers) for criterion in criteria)
     whole = [criterion for criterion in criteria if len(criterion.numbers) == most]
-    sets = {
+    return {
         listed([criterion.name for criterion in chosen]): chosen
         for chosen in (named, whole)
         if len(chosen) > 1
     }
-    return sets
 
 
 def disagreements(criteria: Sequence[Criterion]) -> list[str]:

@@ -14,7 +14,6 @@ from typing import Any
 import polars as pl
 
 from assay.api.pipeline import run
-from assay.audits.human.sentinels import SENTINELS
 from assay.core import Finding
 from assay.engine.session import Session
 from assay.errors import DataError
@@ -45,12 +44,13 @@ def people_findings(
         wanted = ", ".join(SETS)
         raise DataError(f"{folder} has none of {wanted}; docs/human-ratings.md says how to make them")
     notes = [f"{SETS[file][1]} is left out: there is no {file}" for file in SETS if file not in present]
-    findings = []
+    labels = [measure(metric).label for metric in metrics]
+    findings: list[Finding] = []
     for file, (task, name) in present.items():
         measured = agreements(folder / file, f"{task}/{name}", metrics, limit)
-        absent = {measure(metric).label for metric in metrics} - {finding.metric for finding in measured}
-        notes += [f"{metric} is left out on {name}: it has no score there" for metric in sorted(absent)]
-        findings += measured
+        absent = [label for label in labels if label not in {finding.metric for finding in measured}]
+        notes += [f"{label} is left out on {name}: it has no score there" for label in absent]
+        findings += [finding for finding in measured if finding.metric in labels]
     return findings_frame(findings), notes
 
 
@@ -62,7 +62,7 @@ def agreements(path: Path, slice_: str, metrics: Sequence[Specifiable], limit: i
     within = [row for row in texts if row["slice"].endswith("/by-document")] or texts
     findings = []
     for (metric, statistic), rows in grouped(within, lambda row: (row["metric"], row["statistic"])).items():
-        if statistic in _LOWEST and metric not in SENTINELS:
+        if statistic in _LOWEST:
             mean = mean_of(rows, _LOWEST[statistic])
             findings.append(replace(Finding.of(metric, slice_, statistic, mean), audit=PEOPLE))
     return findings

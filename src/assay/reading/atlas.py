@@ -10,7 +10,7 @@ import polars as pl
 from assay.errors import SpecError
 from assay.reading.answers import Outcome, Slice, slice_outcomes
 from assay.reading.compare import differing_options
-from assay.reading.decisions import Decisions, decisions_of
+from assay.reading.decisions import Decisions, decisions_of, remember
 from assay.reading.lines import Line
 from assay.reading.ranking import rankings
 from assay.reading.results import TABLES, StoredRun
@@ -65,7 +65,7 @@ def merged(runs: Sequence[StoredRun]) -> StoredRun:
     about["seconds"] = {"scoring": {name: seconds for each in scoring for name, seconds in each.items()}}
     tables = {name: pl.concat([getattr(run, name) for run in runs]) for name in TABLES}
     everything = StoredRun(**tables, about=about)
-    vars(everything)["decisions"] = _joined([decisions_of(run) for run in runs])
+    remember(everything, _joined([decisions_of(run) for run in runs]))
     return everything
 
 
@@ -109,7 +109,7 @@ def _only(run: StoredRun, audits: Sequence[str], metrics: Sequence[str]) -> Stor
     reduced = replace(run, about=about, findings=run.findings.filter(here & pl.col("metric").is_in(metrics)))
     decisions = decisions_of(run)
     kept = decisions.of([name for name in metrics if name in decisions.metrics])
-    vars(reduced)["decisions"] = replace(kept, frame=kept.frame.filter(here))
+    remember(reduced, replace(kept, frame=kept.frame.filter(here)))
     return reduced
 
 

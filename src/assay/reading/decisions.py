@@ -8,7 +8,7 @@ Metrics are compared on decisions that all of them made, so that nobody is ranke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self, get_args
 
@@ -45,6 +45,11 @@ class Decisions:
     def of(self, metrics: Sequence[str]) -> Self:
         """The decisions of these metrics."""
         return replace(self, frame=self.frame.select(*KEYS, *metrics), metrics=tuple(metrics))
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """The decisions with some metrics under other names."""
+        metrics = tuple(names.get(metric, metric) for metric in self.metrics)
+        return replace(self, frame=self.frame.rename(dict(names), strict=False), metrics=metrics)
 
     def shared(self) -> Self:
         """The decisions that every metric made."""
@@ -140,10 +145,19 @@ def mean_order(orders: Iterable[Order]) -> Order:
 
 def decisions_of(run: StoredRun) -> Decisions:
     """The decisions of a run, which remembers them; those of an atlas are stored with it."""
-    if "decisions" not in vars(run):
-        vars(run)["decisions"] = _decided(run)
-    remembered: Decisions = vars(run)["decisions"]
-    return remembered.of([metric for metric in run.metrics if metric in remembered.metrics])
+    decisions = remembered(run) or remember(run, _decided(run))
+    return decisions.of([metric for metric in run.metrics if metric in decisions.metrics])
+
+
+def remembered(run: StoredRun) -> Decisions | None:
+    """The decisions that a run remembers."""
+    return vars(run).get("decisions")
+
+
+def remember(run: StoredRun, decisions: Decisions) -> Decisions:
+    """Let a run remember its decisions: an atlas has no scores from which they could be made again."""
+    vars(run)["decisions"] = decisions
+    return decisions
 
 
 def differences(run: StoredRun) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from assay.reading.decisions import remember, remembered
 from assay.reading.results import StoredRun
 
 _PLUGIN = re.compile(r"[^+*]*\.py:\w+(.*)")  # FILE.py:CLASS, then its parameters
@@ -56,7 +57,10 @@ def shown(run: StoredRun) -> StoredRun:
     findings = run.findings.with_columns(pl.col("metric", "versus").replace(changed), told)
     scores = run.scores.with_columns(pl.col("metric").replace(changed))
     reasons = [replace(reason, metric=names.get(reason.metric, reason.metric)) for reason in run.explanations]
-    return replace(run, about=about, findings=findings, scores=scores, explanations=reasons)
+    renamed = replace(run, about=about, findings=findings, scores=scores, explanations=reasons)
+    if decisions := remembered(run):
+        remember(renamed, decisions.renamed(changed))
+    return renamed
 
 
 def _renamed(counts: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

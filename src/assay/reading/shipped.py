@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from assay.errors import DataError
-from assay.reading.decisions import KEYS, Decisions, decisions_of
+from assay.reading.decisions import KEYS, Decisions, decisions_of, remember
 from assay.reading.results import CASES, FINDINGS, SCORES, TABLES, StoredRun
 from assay.reading.verdicts import Row, rows_of
 from assay.vocabulary import TASKS
@@ -34,7 +34,7 @@ def load_atlas() -> StoredRun:
     about = _about()
     findings = whole(atlas_table("findings"))
     atlas = StoredRun(findings, pl.DataFrame(schema=CASES), pl.DataFrame(schema=SCORES), about=about)
-    vars(atlas)["decisions"] = unpacked(atlas_table("decisions"))
+    remember(atlas, unpacked(atlas_table("decisions")))
     return atlas
 
 
