@@ -37,12 +37,15 @@ def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     safe = [line for line in top if ranking.task == EVERYTHING or not line.rewarded]
     if not safe:
         return _none(ranking, _nobody_is_safe(ranking, top))
-    best = min(safe, key=lambda line: _preference(line, overall))
-    if objection := _shortcoming(best, ranking):
-        return _none(ranking, f"{objection} The best of these {len(ranking.ranked)}: {_praise(best)}")
+    leader = max(safe, key=lambda line: line.merit)
+    fit = [line for line in safe if not _shortcoming(line, ranking)]
+    if not fit:
+        reason = f"{_shortcoming(leader, ranking)} The best of these {len(ranking.ranked)}: {_praise(leader)}"
+        return _none(ranking, reason)
+    best = min(fit, key=lambda line: _preference(line, overall))
     reasons = [
         _praise(best),
-        _tied(best, [line for line in safe if line is not best], overall),
+        _tied(best, [line for line in fit if line is not best], overall),
         *(_passed_over(line) for line in top if line not in safe),
         _misled(best),
         _unread(best, ranking.task),
@@ -124,11 +127,11 @@ def _passed_over(line: Line) -> str:
 
 
 def _shortcoming(best: Line, ranking: Ranking) -> str:
-    """Why even the best metric is not to be recommended; empty where nothing is held against it."""
+    """Why one of the best metrics is not to be recommended; empty where nothing is held against it."""
     if _decide_alike(ranking.ranked):
         return f"All {len(ranking.ranked)} metrics decide alike, and nothing else tells them apart."
     if _end(best.errors, 1) < BAR:
-        return "None is right at least three times in four where an error changes the meaning."
+        return "Even the best is surely right in fewer than three of four cases where an error changes the meaning."
     coins = {
         "where an error changes the meaning": best.errors,
         "where the sound text is reworded": best.reworded,
