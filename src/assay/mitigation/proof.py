@@ -263,8 +263,7 @@ def _reduction(
     if not used or old["value"] <= 0:
         return None, None
     clusters = [str(pairs[n].meta.get("template", pairs[n].id)) for n in used]
-    how: dict[str, Any] = {"seed": seed, "resamples": _RESAMPLES, "method": "percentile"}
-    ci = bootstrap_weighted(gone, len(used), clusters=clusters, **how)
+    ci = bootstrap_weighted(gone, len(used), clusters=clusters, seed=seed, resamples=_RESAMPLES)
     return 1.0 - new["value"] / old["value"], ci.pair if ci else None
 
 

@@ -248,7 +248,7 @@ def effect(
         before, after = scale * table[:, 2 * place], scale * table[:, 2 * place + 1]
         ci = bootstrap_weighted(
             partial(weighted_mean, values=after - before), len(table), clusters=clusters, seed=seed,
-            resamples=1000, method="percentile",
+            resamples=1000,
         )  # fmt: skip
         means = float(before.mean()), float(after.mean())
         return Change(*means, means[1] - means[0], ci.pair if ci else None)

@@ -6,7 +6,7 @@ The array types, checks, cluster labels and seeds that every module of this fold
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,9 +22,8 @@ ClusterCodes = Sequence[tuple[Integers, int]]  # per way of sampling: each row's
 # Work is cut into pieces of about this many float64 cells (32 MB), whatever the size of the data.
 CELLS = 4_000_000
 
-# Above this many clusters the acceleration of a general statistic, which shrinks with the square root of
-# their number, is taken as 0: its jackknife would need as many evaluations.
-_JACKKNIFE_LIMIT = 1000
+_LEVEL = 0.95
+_RESAMPLES = 2000
 
 
 def vector(values: ArrayLike, name: str = "values") -> Floats:
@@ -118,54 +117,21 @@ class Interval:
         return self.low, self.high
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How an interval is computed: the `options` of every bootstrap.
-
-    `correction="t"` widens the tails from z to t * sqrt(n / (n - 1)), n the number of clusters: the
-    plain bootstrap is too narrow by about that much where clusters are few (Hesterberg, 2015).
-    """
-
-    level: float = 0.95
-    resamples: int = 2000
-    method: Literal["percentile", "bca"] = "bca"
-    correction: Literal["t", "none"] = "t"
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.level < 1.0 or self.resamples < 1:
-            raise ValueError(f"level must lie in (0, 1) and resamples be positive, not {self}")
-
-    def tails(self, n_clusters: int) -> tuple[float, float]:
-        """Return the two ends as quantiles of the standard normal distribution."""
-        alpha = (1.0 - self.level) / 2.0
-        if self.correction == "none":
-            z = float(ndtri(alpha))
-        else:
-            z = float(stdtrit(n_clusters - 1, alpha)) * sqrt(n_clusters / (n_clusters - 1))
-        return z, -z
-
-
 def bootstrap_mean(
     values: ArrayLike,
     *,
     clusters: Labels | None = None,
     seed: Seed,
+    resamples: int = _RESAMPLES,
     **options: Any,
 ) -> Interval | None:
     """Return an interval for a mean, resampling clusters of rows; None below two clusters."""
-    plan, row = _Plan(**options), vector(values)
-    totals = cluster_sums(np.column_stack([row, np.ones(row.size)]), *label_codes(clusters, row.size))
-    if len(totals) < 2:
+    row = vector(values)
+    _, n_clusters = label_codes(clusters, row.size)
+    if n_clusters < 2:
         return None
-
-    def means(counts: Floats) -> Floats:
-        return ratio(*(counts @ totals).T)
-
-    draws = _resample(means, len(totals), plan.resamples, np.random.default_rng(seed))
-    if plan.method == "percentile":
-        return interval_of(draws, n_clusters=len(totals), **options)
-    observed = float(totals[:, 0].sum() / totals[:, 1].sum())
-    return _bca_interval(draws, observed, ratio(*(totals.sum(axis=0) - totals).T), plan)
+    draws = resampled_means(row, clusters=clusters, resamples=resamples, seed=seed)[:, 0]
+    return interval_of(draws, n_clusters=n_clusters, **options)
 
 
 def bootstrap_weighted(
@@ -175,16 +141,17 @@ def bootstrap_weighted(
     clusters: Labels | None = None,
     crossed: Labels | None = None,
     seed: Seed,
+    resamples: int = _RESAMPLES,
     **options: Any,
 ) -> Interval | None:
     """Return an interval for a statistic of weights (resamples x n rows), one value per resample.
 
     A weight is how often a row was drawn; weights of 1 give the statistic of the data. `crossed` names a
-    second way in which rows were sampled (template and identity word): both are resampled (Owen, 2007)
-    and the interval is the percentile one. Resamples where the statistic is nan are left out. None below
-    two clusters, and where most resamples are nan.
+    second way in which rows were sampled (template and identity word): both are resampled (Owen, 2007).
+    Resamples where the statistic is nan are left out. None below two clusters, and where most resamples are
+    nan.
     """
-    plan, rng = _Plan(**options), np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     codes = cluster_codes(n, clusters, crossed)
     fewest = min(size for _, size in codes)
     if fewest < 2:
@@ -193,15 +160,11 @@ def bootstrap_weighted(
     def values(piece: slice) -> Floats:
         return statistic(draw_rows(codes, piece.stop - piece.start, rng))
 
-    draws = in_pieces(values, plan.resamples, n)
-    if len(codes) > 1 or plan.method == "percentile":
-        return interval_of(draws, n_clusters=fewest, **options)
-    observed = float(statistic(np.ones((1, n)))[0])
-    return _bca_interval(draws, observed, _without_each_cluster(statistic, *codes[0]), plan)
+    return interval_of(in_pieces(values, resamples, n), n_clusters=fewest, **options)
 
 
 def resampled_means(
-    values: ArrayLike, *, clusters: Labels | None = None, resamples: int = 2000, seed: Seed
+    values: ArrayLike, *, clusters: Labels | None = None, resamples: int = _RESAMPLES, seed: Seed
 ) -> Floats:
     """Return the means of resampled columns (resamples x columns); all columns share the drawn rows."""
     matrix = np.asarray(values, dtype=np.float64)
@@ -209,23 +172,33 @@ def resampled_means(
     codes, n_clusters = label_codes(clusters, matrix.shape[0])
     sums = cluster_sums(matrix, codes, n_clusters)
     sizes = np.bincount(codes, minlength=n_clusters).astype(np.float64)
+    rng = np.random.default_rng(seed)
 
-    def means(counts: Floats) -> Floats:
+    def means(piece: slice) -> Floats:
+        counts = draw_counts(n_clusters, piece.stop - piece.start, rng)
         return np.asarray((counts @ sums) / (counts @ sizes)[:, None], dtype=np.float64)
 
-    return _resample(means, n_clusters, resamples, np.random.default_rng(seed))
+    return in_pieces(means, resamples, n_clusters)
 
 
-def interval_of(draws: ArrayLike, *, n_clusters: int, **options: Any) -> Interval | None:
+def interval_of(
+    draws: ArrayLike, *, n_clusters: int, level: float = _LEVEL, corrected: bool = True
+) -> Interval | None:
     """Return the percentile interval of resampled values that come from `n_clusters` clusters.
 
-    Values that are nan are left out; None where most are, or below two clusters.
+    Tails are widened from z to t * sqrt(n / (n - 1)), n the number of clusters, unless they are not to be
+    `corrected`: the plain bootstrap is too narrow by about that much where clusters are few (Hesterberg,
+    2015). Values that are nan are left out; None where most are, or below two clusters.
     """
-    plan, defined = _Plan(**options), _defined(np.asarray(draws, dtype=np.float64))
-    if defined is None or n_clusters < 2:
+    values = np.asarray(draws, dtype=np.float64)
+    defined = values[np.isfinite(values)]
+    if 2 * defined.size <= values.size or n_clusters < 2:
         return None
-    low, high = np.quantile(defined, [float(ndtr(z)) for z in plan.tails(n_clusters)])
-    return Interval(float(low), float(high), plan.level)
+    reach = float(ndtri((1.0 + level) / 2.0))
+    if corrected:
+        reach = float(stdtrit(n_clusters - 1, (1.0 + level) / 2.0)) * sqrt(n_clusters / (n_clusters - 1))
+    low, high = np.quantile(defined, [float(ndtr(-reach)), float(ndtr(reach))])
+    return Interval(float(low), float(high), level)
 
 
 def bootstrap_p_value(draws: ArrayLike, *, null: float = 0.0) -> float:
@@ -237,66 +210,6 @@ def bootstrap_p_value(draws: ArrayLike, *, null: float = 0.0) -> float:
     values = values[np.isfinite(values)]
     below, above = int((values <= null).sum()), int((values >= null).sum())
     return min(1.0, 2.0 * (1 + min(below, above)) / (1 + values.size))
-
-
-def _bca_interval(draws: Floats, observed: float, without_each: Floats, plan: _Plan) -> Interval | None:
-    """Return the bias-corrected, accelerated interval (Efron, 1987); `without_each` leaves out each cluster.
-
-    A tail z is moved to b + (b + z) / (1 - a * (b + z)). The bias b is the normal quantile of the share of
-    draws below the observed value, ties counted half.
-    """
-    defined = _defined(draws)
-    if defined is None or not np.isfinite(observed):
-        return None
-    below = (np.count_nonzero(defined < observed) + np.count_nonzero(defined <= observed)) / 2
-    share = np.clip(below / defined.size, 0.5 / defined.size, 1 - 0.5 / defined.size)
-    bias, acceleration = float(ndtri(share)), _acceleration(without_each)
-
-    def moved(z: float) -> float:
-        scale = 1.0 - acceleration * (bias + z)
-        if scale <= 0.0:  # past the pole a tail is the end of the range
-            return 0.0 if z < 0.0 else 1.0
-        return float(ndtr(bias + (bias + z) / scale))
-
-    low, high = np.quantile(defined, [moved(z) for z in plan.tails(without_each.size)])
-    return Interval(float(low), float(high), plan.level)
-
-
-def _defined(draws: Floats) -> Floats | None:
-    """Return the draws that are not nan, or None where they are not the majority."""
-    defined = draws[np.isfinite(draws)]
-    return defined if 2 * defined.size > draws.size else None
-
-
-def _acceleration(without_each: Floats) -> float:
-    """Return sum(u ** 3) / (6 * sum(u ** 2) ** 1.5), u the jackknife influence of each cluster."""
-    defined = without_each[np.isfinite(without_each)]
-    if not defined.size:
-        return 0.0
-    influence = (defined.size - 1) * (defined.mean() - defined) / defined.size
-    squares = float((influence**2).sum())
-    return float((influence**3).sum()) / (6.0 * squares**1.5) if squares > 0.0 else 0.0
-
-
-def _without_each_cluster(statistic: Resampled, codes: Integers, n_clusters: int) -> Floats:
-    """Return the statistic without each cluster in turn; zeros (no acceleration) above the limit."""
-    if n_clusters > _JACKKNIFE_LIMIT:
-        return np.zeros(n_clusters)
-    numbers = np.arange(n_clusters)
-
-    def without(piece: slice) -> Floats:
-        return statistic((numbers[piece, None] != codes).astype(np.float64))
-
-    return in_pieces(without, n_clusters, codes.size)
-
-
-def _resample(statistic: Resampled, n_clusters: int, resamples: int, rng: np.random.Generator) -> Floats:
-    """Apply a statistic of cluster counts (resamples x clusters) to all resamples, piece by piece."""
-
-    def values(piece: slice) -> Floats:
-        return statistic(draw_counts(n_clusters, piece.stop - piece.start, rng))
-
-    return in_pieces(values, resamples, n_clusters)
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:

@@ -167,7 +167,7 @@ def concept_findings(scored: Scored, concepts: Sequence[Concept], rule: Rule, se
         images, ties = sum(concept.gap.n for concept in members), sum(concept.ties for concept in members)
         yield Finding.of(scored, slice_, "tie_share", ties / max(1, images), n=images)
     if rule == "paper" or reads_images(scored):
-        yield from _biased_concepts(scored, [concept for concept in concepts if concept.has_enough], seed)
+        yield from _biased_concepts(scored, [concept for concept in concepts if concept.has_enough])
 
 
 def _accuracies(scored: Scored, concept: Concept) -> Iterator[Finding]:
@@ -196,7 +196,7 @@ def _significance(scored: Scored, concept: Concept) -> Finding:
     )
 
 
-def _biased_concepts(scored: Scored, concepts: Sequence[Concept], seed: int) -> Iterator[Finding]:
+def _biased_concepts(scored: Scored, concepts: Sequence[Concept]) -> Iterator[Finding]:
     """The shares of biased concepts; also without those that app. A leaves out as a check."""
     slices = _by_category(concepts)
     imbalanced = imbalanced_concepts()
@@ -231,7 +231,7 @@ def skew_findings(
         planted = np.array([shares[concept.path] for concept in known])
         statistic = weighted_correlation(planted, gaps, "spearman")
         value = float(statistic(np.ones((1, len(known))))[0])
-        interval = bootstrap_weighted(statistic, len(known), seed=seed, method="percentile")
+        interval = bootstrap_weighted(statistic, len(known), seed=seed)
         yield Finding.of(scored, "all", "skew_correlation", interval_estimate(value, len(known), interval))
 
 

@@ -131,7 +131,7 @@ class Agreement:
         """The interval of one metric's agreement."""
         value, draws, clusters = self.draws.values[index], self.draws.draws[index], self.draws.clusters
         if self.rule == "paper":
-            return interval_of(draws, n_clusters=clusters, correction="none")
+            return interval_of(draws, n_clusters=clusters, corrected=False)
         if self.statistic not in KINDS:
             return resampled.bounded_interval(value, draws, lowest=0.0, n_clusters=clusters, level=level)
         if self.statistic == ORDER:
@@ -152,7 +152,7 @@ class Agreement:
         """The interval of the difference between two metrics."""
         draws = self.draws.draws
         if self.rule == "paper":
-            return interval_of(draws[i] - draws[j], n_clusters=self.draws.clusters, correction="none")
+            return interval_of(draws[i] - draws[j], n_clusters=self.draws.clusters, corrected=False)
         values = float(self.draws.values[i]), float(self.draws.values[j])
         sides = self.interval(i, level), self.interval(j, level)
         return resampled.difference_interval(values, sides, resampled.draws_correlation(draws[i], draws[j]))

@@ -50,7 +50,7 @@ def annotator_findings(audit: Human, items: Items, part: str, criterion: str) ->
         if value is not None:
             ci = bootstrap_weighted(
                 resampled, table.shape[1], clusters=documents, seed=seed,
-                resamples=min(_RESAMPLES, audit.resamples), method="percentile",
+                resamples=min(_RESAMPLES, audit.resamples),
             )  # fmt: skip
             estimate = interval_estimate(value, table.shape[1], ci)
             findings.append(Finding.of(_PEOPLE, f"annotators/{labelled(part, criterion)}", name, estimate))

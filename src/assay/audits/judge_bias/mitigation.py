@@ -119,7 +119,7 @@ def _change(before: JudgeScores, after: JudgeScores, names: Sequence[str], seed:
     def change(weights: Floats) -> Floats:
         return _mean_size(weights, second) - _mean_size(weights, first)
 
-    ci = bootstrap_weighted(change, len(items), seed=seed, method="percentile")
+    ci = bootstrap_weighted(change, len(items), seed=seed)
     return interval_estimate(change(np.ones((1, len(items))))[0], len(items), ci)
 
 

@@ -5,9 +5,8 @@ Paradigm, backbone and size may explain a bias (unfair sec. 2.3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import log10
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from assay.audits.effects import AlignedScores, interval_estimate, largest, mean_estimate
 from assay.core import Estimate, Finding, Floats, Scored, Statistic
 from assay.grouping import grouped
-from assay.statistics.intervals import bootstrap_weighted, interval_of, weighted_mean
+from assay.statistics.intervals import bootstrap_mean, bootstrap_weighted, interval_of, weighted_mean
 from assay.statistics.permutation import sign_flip_test, sign_test
 from assay.vocabulary import Rule
 
@@ -88,10 +87,7 @@ def _scaled_differences(pairs: PairScores) -> Floats:
 
 def _mean(values: Floats, clusters: Sequence[str] | None, seed: int) -> Estimate:
     """A mean with its interval; without clusters the plain percentile interval, as in the papers."""
-    options: dict[str, Any] = {"method": "percentile", "correction": "none"}
-    if clusters is not None:
-        options = {"clusters": clusters}
-    interval = bootstrap_weighted(partial(weighted_mean, values=values), values.size, seed=seed, **options)
+    interval = bootstrap_mean(values, clusters=clusters, seed=seed, corrected=clusters is not None)
     return interval_estimate(values.mean(), values.size, interval)
 
 
@@ -128,6 +124,7 @@ def _stereotype_share(differences: Floats, clusters: Sequence[str] | None, seed:
 
 _ALL = "all metrics"
 _FEWEST_METRICS = 4  # below this a share of variance says nothing
+_About = Mapping[str, Mapping[str, Any]]  # what is known of metrics, by label
 
 
 def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -135,25 +132,41 @@ def across_metrics(scored: Sequence[Scored], findings: Iterable[Finding]) -> Ite
     about = {answer.metric: answer.about for answer in scored}
     without_groups = (f for f in findings if f.statistic == "bias" and "/" not in f.slice)
     for name, rows in grouped(without_groups, lambda finding: finding.slice).items():
-        biases = np.array([row.value for row in rows])
-        paradigms = [str(about[row.metric].get("paradigm", "other")) for row in rows]
-        for paradigm in sorted(set(paradigms)) if len(set(paradigms)) > 1 else ():
-            mean = mean_estimate(biases[[own == paradigm for own in paradigms]], seed=0)
+        yield from _by_paradigm(name, rows, about)
+        if len(rows) >= _FEWEST_METRICS:
+            yield from _explained(name, rows, about)
+
+
+def _by_paradigm(name: str, rows: Sequence[Finding], about: _About) -> Iterator[Finding]:
+    """The mean bias of the metrics of each paradigm, where there are several."""
+    by_paradigm = grouped(rows, lambda row: _paradigm(about[row.metric]))
+    if len(by_paradigm) > 1:
+        for paradigm, members in sorted(by_paradigm.items()):
+            mean = mean_estimate(np.array([row.value for row in members]), seed=0)
             yield Finding.of(_ALL, f"{name}/paradigm/{paradigm}", "bias", mean)
-        if len(rows) < _FEWEST_METRICS:
-            continue
-        backbones = [str(about[row.metric].get("backbone") or "") for row in rows]
-        pretrained = [place for place, backbone in enumerate(backbones) if backbone]
-        sizes = np.array([log10(about[row.metric].get("parameters") or np.nan) for row in rows])
-        named = [backbones[place] for place in pretrained]
-        shares = {
-            "paradigm": (_eta_squared(biases, paradigms), len(rows)),
-            "backbone": (_eta_squared(biases[pretrained], named), len(pretrained)),
-            "size": (_r_squared(biases, sizes), int(np.isfinite(sizes).sum())),
-        }
-        for versus, (share, n) in shares.items():
-            if share is not None:
-                yield Finding.of(_ALL, name, "variance_explained", share, n=n, versus=versus)
+
+
+def _explained(name: str, rows: Sequence[Finding], about: _About) -> Iterator[Finding]:
+    """The share of the variance of bias that paradigm, backbone and size explain."""
+    biases = np.array([row.value for row in rows])
+    facts = [about[row.metric] for row in rows]
+    backbones = np.array([str(fact.get("backbone") or "") for fact in facts])
+    sizes = np.array([log10(fact.get("parameters") or np.nan) for fact in facts])
+    is_pretrained = backbones != ""
+    shares = {
+        "paradigm": (_eta_squared(biases, list(map(_paradigm, facts))), len(rows)),
+        "backbone": (
+            _eta_squared(biases[is_pretrained], backbones[is_pretrained].tolist()), int(is_pretrained.sum()),
+        ),
+        "size": (_r_squared(biases, sizes), int(np.isfinite(sizes).sum())),
+    }  # fmt: skip
+    for versus, (share, n) in shares.items():
+        if share is not None:
+            yield Finding.of(_ALL, name, "variance_explained", share, n=n, versus=versus)
+
+
+def _paradigm(fact: Mapping[str, Any]) -> str:
+    return str(fact.get("paradigm", "other"))
 
 
 def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:
