@@ -114,6 +114,11 @@ class Scored:
         """Whether one score stands for a whole set of texts."""
         return bool(self.about.get("set"))
 
+    @property
+    def is_of_model(self) -> bool:
+        """Whether a model computed the scores: in single precision, and by batches that round differently."""
+        return bool(self.about.get("backbone"))
+
 
 Interval = tuple[float, float]
 

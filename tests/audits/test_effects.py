@@ -96,10 +96,17 @@ def test_a_tie_is_half_right() -> None:
     assert several.decisions(["gold"], ["a", "b"]).tolist() == [0.5, 0.75]
 
 
-def test_models_tie_within_single_precision() -> None:
-    better, worse = np.array([0.9 + 3e-7]), np.array([0.9])
-    assert aligned({"a": better, "b": worse}, backbone="minilm").decisions(["a"], ["b"]).tolist() == [0.5]
-    assert aligned({"a": better, "b": worse}).decisions(["a"], ["b"]).tolist() == [1.0]
+@pytest.mark.parametrize("further", [0.0, 1e4])
+def test_scores_tie_within_single_precision(further: float) -> None:
+    """What batches of a model round differently is small beside the range of its scores, wherever 0 is."""
+    better, worse = np.array([0.9 + 3e-7, 0.9 + 3e-5, 0.5]), np.array([0.9, 0.9, 0.9])
+    assert outcome(better + further, worse + further, is_of_model=True).tolist() == [0.5, 1.0, 0.0]
+
+
+def test_scores_far_apart_do_not_make_others_tie() -> None:
+    first, second = np.exp([100.0, 20.0]), np.exp([90.0, 10.0])
+    assert outcome(first, second, is_of_model=True).tolist() == [1.0, 1.0]
+    assert outcome(first, first * (1 + 1e-8)).tolist() == [0.0, 0.0]  # only models round so coarsely
     assert outcome(np.array([-1.0]), np.array([-2.0])).tolist() == [1.0]  # below 0 as above
 
 

@@ -28,14 +28,22 @@ def _text(rng: Random, words: int = 40) -> str:
     return " ".join(rng.choice(WORDS) + str(rng.randrange(90)) for _ in range(words)) + "."
 
 
+def _reference(text: str) -> str:
+    """What says the same in other words: a text is no reference of itself."""
+    return f"As reported, {text}"
+
+
 def texts(folder: Path, n: int) -> Paths:
     """Texts with a reference and a source."""
     rng = Random(1)
     golds = [_text(rng) for _ in range(n)]
     rows = [
-        {"id": f"t{number}", "gold": gold, "references": [gold], "source": f"{gold} {_text(rng, 80)}"}
+        {
+            "id": f"t{number}", "gold": gold, "references": [_reference(gold)],
+            "source": f"{gold} {_text(rng, 80)}",
+        }
         for number, gold in enumerate(golds)
-    ]
+    ]  # fmt: skip
     return _write(folder / f"texts-{n}.jsonl", rows)
 
 
@@ -138,7 +146,7 @@ def contrasts(folder: Path, n: int) -> Paths:
         row = {
             "id": f"t{number}",
             "gold": gold,
-            "references": [gold],
+            "references": [_reference(gold)],
             "reworded": [_text(rng, 12)],
             "wrong": wrong,
         }

@@ -28,8 +28,8 @@ BAR = 75.0  # right at least three times in four: the right order from which a m
 MARGIN = 0.25  # of a lost word, beyond which the effect of a group, a word or a gender matters
 UNIT = "of a lost word"
 EVIDENCE = 5  # case ids given as evidence of a finding
-_SAME = 1e-12  # of their size: scores that differ by less are equal, since sums are rounded
-_SAME_FOR_MODELS = 1e-6  # the same for models, which compute in single precision and in batches
+ROUNDED = 1e-12  # of their size: scores that differ by less are equal, since sums are rounded
+RESOLUTION = 1e-5  # of their size and range: the same for models, which compute in single precision
 _ROUNDING = 1e-9  # of a lost word: what the arithmetic leaves of no effect
 _LEAST_UNEXPLAINED = 0.05  # of a score: what is less than that comes from rounding
 SURE = 3.3  # standard errors by which a lost word must cost something, for effects to be divided by it
@@ -88,8 +88,8 @@ class AlignedScores:
         pairs = [(first, second) for first in better for second in worse if {first, second} <= set(table)]
         if not pairs:
             return np.full(len(self.cases), np.nan)
-        tolerance = same_within(bool(self.scored.about.get("backbone")))
-        outcomes = np.stack([outcome(table[first], table[second], tolerance) for first, second in pairs])
+        is_of_model = self.scored.is_of_model
+        outcomes = np.stack([outcome(table[first], table[second], is_of_model) for first, second in pairs])
         if self.is_resampled:
             return row_means(outcomes.transpose(1, 0, 2).reshape(len(self.cases), -1))
         return row_means(outcomes.T)
@@ -135,19 +135,28 @@ def read_slices(scored: Iterable[Scored]) -> Iterator[AlignedScores]:
             yield AlignedScores(answer, slice_, cases, kept, resamples)
 
 
-def same_within(is_model: bool) -> float:
-    """How far apart two scores may lie, as a share of their size, and still be equal."""
-    return _SAME_FOR_MODELS if is_model else _SAME
+def same_within(first: Floats, second: Floats, is_of_model: bool = False) -> Floats:
+    """How far apart each two scores may lie and still be equal.
+
+    What a model cannot tell apart is small beside the range of its scores, wherever their zero is, and beside
+    the two scores, however far off others are: both hold for increasing transformations too.
+    """
+    size = np.maximum(np.abs(first), np.abs(second))
+    both = np.concatenate([np.ravel(first), np.ravel(second)])
+    known = both[np.isfinite(both)]
+    if not is_of_model or not known.size:
+        return np.asarray(ROUNDED * size)
+    return np.asarray(np.maximum(ROUNDED * size, RESOLUTION * np.minimum(size, np.ptp(known))))
 
 
-def outcome(better: Floats, worse: Floats, tolerance: float = _SAME) -> Floats:
+def outcome(better: Floats, worse: Floats, is_of_model: bool = False) -> Floats:
     """1 where the better text scores higher, 0 where it scores lower, one half for a tie; nan is absent.
 
     >>> outcome(np.array([2.0, 1.0, 0.0]), np.array([1.0, 1.0, 1.0])).tolist()
     [1.0, 0.5, 0.0]
     """
     difference = better - worse
-    is_tie = np.abs(difference) <= tolerance * np.maximum(np.abs(better), np.abs(worse))
+    is_tie = np.abs(difference) <= same_within(better, worse, is_of_model)
     decided = np.where(difference > 0, 1.0, 0.0)
     return np.where(np.isnan(difference), np.nan, np.where(is_tie, 0.5, decided))
 
@@ -249,10 +258,11 @@ def lost_words(
     `effects` is (texts, columns), nan where a column has nothing to say of a text; `costs` is what a lost
     word costs in each text, nan where unknown. Texts of one cluster count as one observation.
     """
-    means = [mean_and_influence(column) for column in effects.T]
+    codes, _ = label_codes(clusters, len(costs))
+    counts = [np.unique(codes[np.isfinite(column)]).size for column in effects.T]
+    means = [mean_and_influence(column, count) for column, count in zip(effects.T, counts, strict=True)]
     values = np.array([mean for mean, _ in means])
     influences = np.stack([influence for _, influence in means], axis=1)
-    counts = np.isfinite(effects).sum(axis=0)
     return in_lost_words(values, influences, counts, costs, clusters=clusters)
 
 
@@ -315,15 +325,19 @@ def _centred(table: Floats, filled: NDArray[np.bool_]) -> Floats:
     return np.asarray(np.where(filled, table - means, 0.0))
 
 
-def mean_and_influence(values: Floats) -> tuple[float, Floats]:
-    """A mean, and what each row adds to its error: the sum of their squares is the variance of the mean."""
+def mean_and_influence(values: Floats, n_observations: int | None = None) -> tuple[float, Floats]:
+    """A mean, and what each row adds to its error: the sum of their squares is the variance of the mean.
+
+    Where rows belong together there are fewer observations than rows.
+    """
     known = np.isfinite(values)
     n = int(known.sum())
     if not n:
         return float("nan"), np.zeros(len(values))
+    independent = n if n_observations is None else n_observations
     mean = float(values[known].mean())
     influence = np.zeros(len(values))
-    influence[known] = (values[known] - mean) / n * sqrt(n / max(1, n - 1))
+    influence[known] = (values[known] - mean) / n * sqrt(independent / max(1, independent - 1))
     return mean, influence
 
 

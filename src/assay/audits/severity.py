@@ -76,8 +76,7 @@ def costs_of(slices: Sequence[AlignedScores], better: str, worse: str) -> Costs:
     """How many places each worse text of one metric stands below its better one, among all texts of these
     slices."""
     first, second = (np.concatenate([scores.columns[role] for scores in slices]) for role in (better, worse))
-    tolerance = same_within(bool(slices[0].scored.about.get("backbone")))
-    ranking = _places(np.concatenate([first, second]), tolerance)
+    ranking = _places(np.concatenate([first, second]), slices[0].scored.is_of_model)
     severities = [str(case.meta["severity"]) for scores in slices for case in scores.cases]
     clusters = [(scores.slice.partition("/")[0], label) for scores in slices for label in scores.clusters]
     return Costs(ranking[: len(first)] - ranking[len(first) :], severities, clusters)
@@ -106,16 +105,15 @@ def severity_order(tables: Sequence[Costs]) -> Estimate | None:
     return share_estimate(share, variance, n=int(compared.sum()), n_cells=n_cells, n_clusters=n_clusters)
 
 
-def _places(values: Floats, tolerance: float) -> Floats:
+def _places(values: Floats, is_of_model: bool = False) -> Floats:
     """The rank of each value, lowest first; equal values share the mean of their ranks, nan stays nan.
 
-    >>> places(np.array([0.5, 0.1, 0.5 + 1e-15, 0.9]), 1e-12).tolist()
+    >>> _places(np.array([0.5, 0.1, 0.5 + 1e-15, 0.9])).tolist()
     [2.5, 1.0, 2.5, 4.0]
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    sizes = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
-    steps = ~(np.diff(ordered) <= tolerance * sizes)
+    steps = ~(np.diff(ordered) <= same_within(ordered[1:], ordered[:-1], is_of_model))
     groups = np.empty(len(values))
     groups[order] = np.concatenate([[0], np.cumsum(steps)])
     ranks = rankdata(groups)

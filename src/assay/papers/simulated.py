@@ -136,13 +136,6 @@ def _is_sound(cases: Sequence[Case], role: str) -> np.ndarray:
     return np.array([len(both) == 2 and len(set(both)) == 1 for both in texts], dtype=np.bool_)
 
 
-def persuaded(world: World, size: float) -> Drawn:
-    """An injection wins `size` of 100 decisions against a neutral sentence in its place, and none alone."""
-    ((answer,), place) = decides_rightly(world, 100 - size)
-    alone = {role: np.full(len(world.cases), -1.0) for role in answer.values if role.endswith("/alone")}
-    return [single(world.cases, {**answer.values, **alone})], place
-
-
 def _first_term(cases: Sequence[Case]) -> tuple[str, str, str]:
     """The first attribute, and the group and the word that its first context names first."""
     role = next(role for role in cases[0].samples if role.startswith(f"{TERM}/"))
@@ -370,12 +363,8 @@ SIMULATED = (
         for audit in _ORDERED
     ),
     Simulated(
-        "injection", "is persuaded by an injection so often", "injection_wins", "of 100",
-        (50.0, 60.0, 75.0, 85.0, 90.0, 95.0, 100.0), BAR, 90.0, persuaded,
-    ),
-    Simulated(
         "identity-length", "prefers the longer text so often", "longer_order", "of 100",
-        (75.0, 50.0, 25.0, 15.0, 10.0, 5.0, 0.0), 25.0, 10.0, decides_rightly,
+        (75.0, 50.0, 25.0, 15.0, 10.0, 5.0, 0.0), 25.0, 5.0, decides_rightly,
     ),
     _unfair("takes so much from one group", penalises_a_group),
     _unfair("takes so much from one word", penalises_a_term),

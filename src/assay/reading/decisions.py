@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
-from assay.audits.effects import REWORDED, same_within, share_estimate
+from assay.audits.effects import RESOLUTION, REWORDED, ROUNDED, share_estimate
 from assay.core import Estimate, Floats
 from assay.reading.results import StoredRun
 from assay.vocabulary import COVERAGE, Aspect
@@ -183,11 +183,14 @@ def _decided(run: StoredRun) -> Decisions:
         return Decisions(empty, ())
     keys = ["metric", "audit", "case"]
     pairs = differences(run).join(_uncovered_cases(run), on=keys, how="anti", maintain_order="left")
-    models = [name for name, about in run.about["metrics"].items() if about.get("backbone")]
-    tolerance = pl.when(pl.col("metric").is_in(models)).then(same_within(True)).otherwise(same_within(False))
     gain = pl.col("high") - pl.col("low")
     size = pl.max_horizontal(pl.col("high").abs(), pl.col("low").abs())
-    right = pl.when(gain.abs() <= tolerance * size).then(0.5).otherwise((gain > 0).cast(pl.Float64))
+    top, bottom = pl.max_horizontal("high", "low").max(), pl.min_horizontal("high", "low").min()
+    spread = (top - bottom).over("metric", "audit", "slice")
+    models = [name for name, about in run.about["metrics"].items() if about.get("backbone")]
+    resolution = pl.when(pl.col("metric").is_in(models)).then(RESOLUTION).otherwise(0.0)
+    same = pl.max_horizontal(ROUNDED * size, resolution * pl.min_horizontal(size, spread))
+    right = pl.when(gain.abs() <= same).then(0.5).otherwise((gain > 0).cast(pl.Float64))
     decided = pairs.with_columns(right=right).group_by(*KEYS, "metric", maintain_order=True)
     table = decided.agg(pl.col("right").mean()).pivot("metric", index=list(KEYS), values="right")
     metrics = tuple(metric for metric in run.metrics if metric in table.columns)

@@ -25,7 +25,6 @@ from assay.audits.effects import (
     lost_words,
     mean_and_influence,
     outcome,
-    same_within,
 )
 from assay.core import Case, Estimate, Finding, Floats, Scored
 from assay.statistics.estimates import proportion_interval
@@ -149,11 +148,7 @@ class Groups:
     @cached_property
     def decisions(self) -> Floats:
         """For each caption whether the right one wins: 1, or one half for a tie."""
-        return outcome(self.column("good"), self.column("bad"), self._tolerance)
-
-    @property
-    def _tolerance(self) -> float:
-        return same_within(bool(self.scored.about.get("backbone")))
+        return outcome(self.column("good"), self.column("bad"), self.scored.is_of_model)
 
     def order_differences(self) -> Iterator[Finding]:
         """How much more often decisions are right on captions of the first group than of the second."""
@@ -209,7 +204,7 @@ class Groups:
 
     def flipped_decisions(self) -> Iterator[Finding]:
         """Right captions with a word lost against whole wrong ones: by how much one group wins more often."""
-        decisions = outcome(self.column("lost"), self.column("bad"), self._tolerance)
+        decisions = outcome(self.column("lost"), self.column("bad"), self.scored.is_of_model)
         for name, here in self.slices.items():
             sides = [decisions[here & own & np.isfinite(decisions)] for own in self._members]
             if all(side.size for side in sides):

@@ -41,7 +41,6 @@ from assay.audits.effects import (
     read_slices,
     right_order,
     row_means,
-    same_within,
 )
 from assay.core import Case, Estimate, Finding, Judgement, MadeOnce, Record, Scored, Statistic
 from assay.datasets.published.corpora import read_records
@@ -322,7 +321,6 @@ def _by_label(labels: Sequence[str], rows: Sequence[AlignedScores], statistic: s
 def _criteria_apart(rows: Sequence[AlignedScores]) -> Iterator[Finding]:
     """Whether a metric minds a change of meaning more than one of form, on the same item."""
     scored = rows[0].scored
-    tolerance = same_within(bool(scored.about.get("backbone")))
     for task, places in rows_by_label([_task(scores) for scores in rows]).items():
         by_aspect = {"meaning": dict[str, list[float]](), "form": dict[str, list[float]]()}
         for scores in (rows[place] for place in places):
@@ -330,7 +328,9 @@ def _criteria_apart(rows: Sequence[AlignedScores]) -> Iterator[Finding]:
             for case, score in zip(scores.cases, scores.columns[PERTURBED].tolist(), strict=True):
                 by_item.setdefault(case.meta["item"], []).append(score)
         decisions = {
-            item: outcome(*np.meshgrid(by_aspect["form"][item], by_aspect["meaning"][item]), tolerance)
+            item: outcome(
+                *np.meshgrid(by_aspect["form"][item], by_aspect["meaning"][item]), scored.is_of_model
+            )
             for item in by_aspect["form"]
             if item in by_aspect["meaning"]
         }

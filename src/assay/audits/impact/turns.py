@@ -23,7 +23,6 @@ from assay.audits.effects import (
     right_order,
     right_order_difference,
     row_means,
-    same_within,
 )
 from assay.core import Estimate, Finding, Floats
 from assay.statistics.intervals import draw_counts, label_codes
@@ -84,8 +83,7 @@ class Versions:
     def decisions(self, table: Floats) -> Floats:
         """The decision between every two outputs for one item."""
         first, second = self.pairs
-        tolerance = same_within(bool(self.scores.scored.about.get("backbone")))
-        return outcome(table[:, first], table[:, second], tolerance)
+        return outcome(table[:, first], table[:, second], self.scores.scored.is_of_model)
 
     def turned(self, names: Sequence[str]) -> Floats:
         """For each item the share of decisions that come out otherwise in these versions."""
@@ -206,8 +204,7 @@ class Comparisons:
         counts = self.weights @ self.both
         sums = [self.weights @ np.where(self.both, table[:, columns], 0.0) for columns in self.pairs]
         first, second = (np.where(counts > 0, total / np.maximum(counts, 1), np.nan) for total in sums)
-        tolerance = same_within(bool(self.versions.scores.scored.about.get("backbone")))
-        return outcome(first, second, tolerance)
+        return outcome(first, second, self.versions.scores.scored.is_of_model)
 
     def turned(self, names: Sequence[str]) -> Estimate | None:
         """The share of comparisons at stake that come out otherwise in these versions; None where none is."""

@@ -22,7 +22,6 @@ from assay.audits.effects import (
     mean_and_influence,
     outcome,
     row_means,
-    same_within,
 )
 from assay.core import Case, Estimate, Finding, Floats, Sample
 from assay.datasets.contexts import Context, Crossing, neutral_words
@@ -58,9 +57,10 @@ def _case(crossing: Crossing, context: Context, place: int, number: int) -> Case
     names = list(chosen)
     for step in range(_LOST):
         group = names[(place + step) % len(names)]
-        lost = without_a_word(
-            context.filled(chosen[group]), keep=chosen[group], key=context.text, language=crossing.language
-        )
+        # Groups lose the same word in one round and another in the next: its price is a mean over words.
+        key = f"{number}/{context.text}"
+        text = context.filled(chosen[group])
+        lost = without_a_word(text, keep=chosen[group], key=key, language=crossing.language)
         if lost is not None:
             texts[f"{LOST}/{group}/{chosen[group]}"] = lost
     neutral = neutral_words(context.slot, len(next(iter(chosen.values())).split()), crossing.language)
@@ -271,11 +271,12 @@ class Crossed:
 
         Each is asked both ways: of two groups, the whole text of one against the damaged text of the other.
         """
-        tolerance = same_within(bool(self.scores.scored.about.get("backbone")))
         whole, lost = self._group_columns(TERM), self._group_columns(LOST)
+        is_of_model = self.scores.scored.is_of_model
         for group in lost:
             flips = [
-                outcome(whole[group], lost[other], tolerance) - outcome(whole[other], lost[group], tolerance)
+                outcome(whole[group], lost[other], is_of_model)
+                - outcome(whole[other], lost[group], is_of_model)
                 for other in lost
                 if other != group
             ]

@@ -16,7 +16,6 @@ from assay.audits.effects import (
     mean_estimate,
     outcome,
     row_means,
-    same_within,
     share_of,
 )
 from assay.core import Estimate, Finding, Floats
@@ -101,7 +100,7 @@ class Preference:
 
     def against_neutral(self, gender: str) -> Iterator[Finding]:
         """How often the version without gender scores above the text as it was written."""
-        wins = outcome(self.column(NEUTRAL), self.column(VERSIONS[0]), self._tolerance)
+        wins = outcome(self.column(NEUTRAL), self.column(VERSIONS[0]), self._is_of_model)
         here = self.about[gender] & np.isfinite(wins)
         if here.any():
             share = share_of(wins[here], self._clusters(here))
@@ -160,15 +159,15 @@ class Preference:
 
     def _flipped_decisions(self) -> Iterator[Finding]:
         """Of 100 decisions against a text with a word lost, how many more the male version wins."""
-        wins = outcome(self.version("male"), self.version("female", LOST), self._tolerance)
-        losses = outcome(self.version("female"), self.version("male", LOST), self._tolerance)
+        wins = outcome(self.version("male"), self.version("female", LOST), self._is_of_model)
+        losses = outcome(self.version("female"), self.version("male", LOST), self._is_of_model)
         flips = self._balanced(100 * (wins - losses))
         if flips.fewest:
             yield Finding.of(self.scores.scored, _BOTH, "flipped_decisions", Estimate(flips.mean, flips.n))
 
     @property
-    def _tolerance(self) -> float:
-        return same_within(bool(self.scores.scored.about.get("backbone")))
+    def _is_of_model(self) -> bool:
+        return self.scores.scored.is_of_model
 
     def _n_clusters(self, here: NDArray[np.bool_]) -> int:
         return len(set(self._clusters(here)))
