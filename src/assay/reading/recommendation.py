@@ -131,7 +131,8 @@ def _shortcoming(best: Line, ranking: Ranking) -> str:
     if _decide_alike(ranking.ranked):
         return f"All {len(ranking.ranked)} metrics decide alike, and nothing else tells them apart."
     if _end(best.errors, 1) < BAR:
-        return "Even the best is surely right in fewer than three of four cases where an error changes the meaning."
+        where = "where an error changes the meaning"
+        return f"Even the best is surely right in fewer than three of four cases {where}."
     coins = {
         "where an error changes the meaning": best.errors,
         "where the sound text is reworded": best.reworded,
