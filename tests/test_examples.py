@@ -80,12 +80,12 @@ def test_the_action_audits_writes_a_summary_and_gates(tmp_path: Path) -> None:
     assert audited.returncode == 0, audited.stderr
     assert (tmp_path / "OUTPUT").read_text() == "report=assay-run/report.html\n"
     assert (tmp_path / "assay-run" / "report.html").exists()
-    strict = _step("Gate", tmp_path, settings | {"fail-on": "fail insensitive"})
+    strict = _step("Gate", tmp_path, settings | {"fail-on": "fail inconclusive"})
     assert strict.returncode == 1
     assert "length-ratio" in strict.stderr
     summary = (tmp_path / "STEP_SUMMARY").read_text("utf-8")
     assert re.match(r"## assay: \d+ of \d+ requirements failed\n", summary)
-    assert re.search(r"\| metric \|.*\n.*\n\| bleu \|.*\n\| length-ratio \|.*\n", summary)
+    assert re.search(r"\| metric \|.*\n.*\n\| length-ratio \|.*\n\| bleu \|.*\n", summary)
     lenient = _step("Gate", tmp_path, settings | {"bounds": str(EXAMPLES / "bounds.toml")})
     assert lenient.returncode == 0, lenient.stderr
     assert (tmp_path / "assay-run" / "assay.xml").exists()

@@ -29,9 +29,9 @@ BASE = 2.0
 class Tells(Metric):
     '''Says where it ran, and waits or crashes where it is told to.'''
     name = "tells"
-    log: str = ""
+    log: str = ""  # without its suffix: a file that a field names is input, and must not change in a run
     def score(self, samples):
-        with open(self.log, "a") as log:
+        with open(self.log + ".txt", "a") as log:
             log.write(f"{os.getpid()}\\n")
         if any("wait" in s.hypothesis for s in samples):
             time.sleep(600)
@@ -59,8 +59,8 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("spec", ["Tells:log={log}", "doubled"])
 def test_plug_ins_use_workers(spec: str, plugin: Path, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    given = parse(f"{plugin}:{spec.format(log=log)}")
+    log = tmp_path / "log.txt"
+    given = parse(f"{plugin}:{spec.format(log=log.with_suffix(''))}")
     texts = [Sample("x" * (n + 1), ("r",), id=str(n)) for n in range(60)]
     values = score_samples(given, texts, Session(engine=LocalEngine(workers=2))).values.ravel()
     assert np.array_equal(values, [2.0 * (n + 1) for n in range(60)])
@@ -94,7 +94,7 @@ def test_no_worker_outlives_its_parent(number: int, plugin: Path, tmp_path: Path
         "none",
     ]
     process = subprocess.Popen([sys.executable, "-c", code, *words], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    log = tmp_path / "log"
+    log = tmp_path / "log.txt"
     _wait_until(lambda: log.exists() and len(set(log.read_text().split())) == 2)
     workers = [int(line) for line in set(log.read_text().split())]
     process.send_signal(number)
