@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
@@ -73,14 +74,14 @@ def reproduce_command(
             "give the folder of published data with --data DIR; `assay papers reproduce` lists its files"
         )
     _check_folder(data)
-    place = Place(data.absolute(), weights == "hub", long)
-    session = request.session()
-    if request.metric:
-        _print_own(chosen, o.read_specs(request.metric), place, session, latex=latex, json=request.json)
-    elif not _reproduce_all(chosen, place, session, latex=latex, json=request.json, docs=docs):
-        raise DataError(
-            f"nothing was run on {data}, as said above; `assay papers reproduce` lists the files needed"
-        )
+    with _released(data) as folder:
+        place, session = Place(folder, weights == "hub", long), request.session()
+        if request.metric:
+            _print_own(chosen, o.read_specs(request.metric), place, session, latex=latex, json=request.json)
+        elif not _reproduce_all(chosen, place, session, latex=latex, json=request.json, docs=docs):
+            raise DataError(
+                f"nothing was run on {data}, as said above; `assay papers reproduce` lists the files needed"
+            )
 
 
 def _chosen(named: Sequence[str], *, every: bool, quick: bool) -> list[Recipe]:
@@ -129,10 +130,23 @@ def study_command(paper: str, request: o.Request, data: Folder = None) -> None:
     from assay.papers.study import study
 
     _check_folder(data)
-    done = study(paper, o.read_specs(request.metric), data, session=request.session(), limit=request.limit)
+    with _released(data) if data else nullcontext() as folder:
+        done = study(
+            paper, o.read_specs(request.metric), folder, session=request.session(), limit=request.limit
+        )
     if not request.json:
         _print_study(done.about["study"])
     finish(done, form="json" if request.json else "html", fail_on=(), quiet=request.quiet)
+
+
+@contextmanager
+def _released(data: Path) -> Iterator[Path]:
+    """The data folder, with what authors released in it under the names of recipes."""
+    from assay.papers.releases import under_recipe_names
+
+    with under_recipe_names(data.absolute()) as (folder, notes):
+        print_notes(notes)
+        yield folder
 
 
 def _print_study(page: Mapping[str, Any]) -> None:

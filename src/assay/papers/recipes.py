@@ -14,7 +14,7 @@ from assay.files import data_path, toml_file, with_tuples
 PAPERS: dict[str, str] = toml_file("recipes", "page")["papers"]  # in order
 ABSENT = "-"  # the paper prints no figure here
 DATA = "{data}"  # the data folder, in a metric's spec
-_OTHERS = ("page", "slips", "sources")  # files beside the recipes
+_OTHERS = ("page", "slips", "sources", "releases")  # files beside the recipes
 # Why a cell was not run. The first four are found when it should run; the last four stand in the recipe or in
 # recipes/sources.toml.
 Kind = Literal[
