@@ -264,3 +264,12 @@ def test_debias_leaves_an_adapter_and_an_ordinary_run(tiny: Path, adapter: Path)
     assert card["results"]["figures"] == printed["figures"]
     slices = {row["slice"]: row["n"] for row in printed["figures"] if row["statistic"] == "bias"}
     assert slices[f"gender, {HELD_OUT}"] == len(counterfactuals(["gender"])["test"])
+
+
+@pytest.mark.parametrize(("pairs", "is_shown"), [(1, False), (2, True)])
+def test_the_bias_of_one_pair_is_not_shown(pairs: int, is_shown: bool) -> None:
+    """Eq. 1 divides by the range of the set, which is the difference of the one pair: 100 whatever it is."""
+    from assay.mitigation.proof import _is_shown
+
+    row = {"audit": "stereotype", "statistic": "bias", "slice": "planted", "n": pairs}
+    assert _is_shown(row, {"planted": []}) is is_shown

@@ -50,6 +50,7 @@ _SWAPPED, _DAMAGED = ("preference/both",), ("all/meaning", "all/form")  # the sl
 # Right order is to stay: two tasks, and of each noise the weakest and the strongest level.
 _STRESS: _Row = {"task": ("translation", "summarisation"), "limit": 30, "seeds": 1, "depth": "ends"}
 _RESAMPLES = 500
+_FEWEST_PAIRS = 2  # of which Eq. 1 says anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,12 @@ def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int)
 
 
 def _is_shown(row: _Row, sets: Sets) -> bool:
-    """Bias of whole sets, accuracies, averages over noises, and agreement over all texts."""
+    """Bias of whole sets, accuracies, averages over noises, and agreement over all texts.
+
+    Eq. 1 measures by the lowest and highest score of a set: a single pair has a bias of 100 by definition.
+    """
+    if row["statistic"] == "bias" and row["n"] < _FEWEST_PAIRS:
+        return False
     slices = {"stereotype": tuple(sets), "swap": _SWAPPED, "stress": _DAMAGED}.get(row["audit"])
     if row["statistic"] not in _SHOWN.get(row["audit"], ()) or row["slice"].endswith("/by-document"):
         return False
