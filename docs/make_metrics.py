@@ -1,11 +1,11 @@
-"""Write docs/metrics.md from the code and checkpoints.toml: metrics on pretrained models, what each needs."""
+"""Write docs/metrics.md from the code and names/checkpoints.toml: metrics on models, what each needs."""
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
+from assay.files import toml_file
 from assay.names.registry import load, names
 
 FOLDER = Path(__file__).parent
@@ -43,7 +43,7 @@ def families() -> dict[str, tuple[list[str], Any]]:
 
 def page() -> str:
     """The whole page."""
-    known = tomllib.loads((FOLDER / "checkpoints.toml").read_text("utf-8"))
+    known = toml_file("names", "checkpoints")
     lines = []
     for name, (called, metric) in sorted(families().items()):
         checkpoint = str(getattr(metric, metric.weights[0]))

@@ -299,6 +299,20 @@ def test_lists_and_doctor_are_machine_readable(tmp_path: Path) -> None:
         assert json.loads(done.stdout)[kind]
 
 
+def test_list_explains_one_thing(tmp_path: Path) -> None:
+    known = json.loads(assay("list", "metrics", "ter:no_punct=true", "--json", cwd=tmp_path).stdout)
+    assert known["direction"] == "higher is better: it is an error or a perplexity, and negated here"
+    assert "no_punct=true" in known["options"]
+    assert known["atlas"]
+    printed = assay("list", "perturbations", "negation", cwd=tmp_path).stdout
+    assert "criterion  consistency" in printed
+    wrong = assay("list", "audits", "stres", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        "assay: no audit is called 'stres'; did you mean stress?\n",
+    )
+
+
 def test_a_run_file_lists_metrics_and_formats_print(pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text('metrics = ["bleu", "chrf"]')
     words = ("run", "stereotype", "-m", "@run.toml", "--data", str(pairs), "--cache", "none")

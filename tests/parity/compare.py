@@ -1,22 +1,29 @@
 """Compare ours with original packages on the same tiny checkpoints and texts, and write docs/parity.md.
 
 Each package is installed into a folder of its own (packages.toml) and run in a process of its own. What does not
-install or run is listed with its error. `make parity` calls this; it needs the index that pip uses.
+install or run is listed with its error. `make parity` calls this; it needs the index that pip uses. With names of
+packages only these are compared, and the other rows stay. ASSAY_PARITY_TEXTS names a folder of JSONL files with real
+texts, of which 10,000 sentences are tokenised.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import random
+import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+import venv
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "checkpoints"))
@@ -25,8 +32,12 @@ import local_hub  # noqa: E402
 import numpy as np  # noqa: E402
 
 from assay.core import Sample  # noqa: E402
+from assay.datasets.records import embedded_records  # noqa: E402
+from assay.metrics.ptb import ptb_tokens  # noqa: E402
 from assay.names.spec import parse  # noqa: E402
+from assay.vocabulary import Task  # noqa: E402
 
+HOMES = Path(os.environ.get("PARITY_HOME", HERE.parents[1] / "build" / "parity"))
 PAGE = HERE.parents[1] / "docs" / "parity.md"
 SAMPLES = [
     Sample("The cat sat .", ("The dog sat . A man rose .",), source="Der Hund lief nach Hause ."),
@@ -45,7 +56,19 @@ NOTES = """
 The release of moverscore takes distances in single precision, as the root of |x|^2 + |y|^2 - 2xy. For two equal tokens
 that difference is not 0 but a rounding error of about 1e-7, and its root about 3e-4: even a text and itself are that
 far apart (`moverscore_v2.py`, `batched_cdist_l2`). The same code in double precision gives what ours gives.
+
+WEAT's effect size is a difference divided by a standard deviation. The paper and we divide by that of a sample (ddof 1), wefe by
+that of a population (ddof 0), so that wefe's is larger by sqrt(n / (n - 1)) for n target words: 3.3% for 16. The row compares
+wefe's with ours times that factor.
+
+rougeLsum takes lines for sentences in rouge-score, in Hugging Face's evaluate and here. rouge-score's `split_summaries=True` finds
+sentences by NLTK's model, which no package brings; `rougeLsum:split=sentences` finds them by spaCy's, and the two need not agree.
+
+Treebank tokens are compared as pycocoevalcap makes them: Stanford's PTBTokenizer 3.4.1 in Java, lower case, without its list of
+punctuation. The figure is the share of sentences in which any token differs. What differs is mostly an initial at the end of a
+text: Java sees the next text after it.
 """
+REAL = 10_000  # sentences that are tokenised
 
 
 @dataclass(frozen=True)
@@ -56,6 +79,7 @@ class Job:
     given: dict[str, Any]
     ours: list[float]
     allowed: float | None = None  # None: as packages.toml says
+    texts: int | None = None  # that were compared, where that is not the number of scores
 
 
 def rows() -> list[dict[str, Any]]:
@@ -64,10 +88,10 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def scores(spec: str) -> list[float]:
+def scores(spec: str, samples: Sequence[Sample] = SAMPLES) -> list[float]:
     measure = parse(spec)
-    answer = measure.metric.score(SAMPLES)
-    table = np.array(getattr(answer, "values", answer), dtype=float).reshape(len(SAMPLES), -1)
+    answer = measure.metric.score(samples)
+    table = np.array(getattr(answer, "values", answer), dtype=float).reshape(len(samples), -1)
     return [float(value) for value in table[:, measure.column]]
 
 
@@ -96,6 +120,26 @@ def comet_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
             "samples": rows(),
         }
         yield Job(f"{name}: {kind}", given, scores(f"{name}:model={folder}"))
+        if number == 0:
+            file = root / "their_comet.py"
+            file.write_text(THEIR_COMET.format(given["checkpoint"]), "utf-8")
+            elsewhere = scores(f"env:{python_with(HOMES / 'unbabel-comet')}:{file}:model:check=false")
+            yield Job(f"{name}: {kind}, in another environment (env:)", given, elsewhere)
+
+
+THEIR_COMET = """
+from comet.models import load_from_checkpoint
+model = load_from_checkpoint({!r}, local_files_only=True).eval()
+"""
+
+
+def python_with(home: Path) -> Path:
+    """The Python of an environment that has a package of `homes`, and this environment's for the rest."""
+    folder = home.with_name(f"{home.name}-python")
+    venv.create(folder, symlinks=True, clear=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    (site / "home.pth").write_text(f"{home}\n{sysconfig.get_path('purelib')}\n", "utf-8")
+    return folder / "bin" / "python"
 
 
 def sentence_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
@@ -175,6 +219,48 @@ def coco_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
     yield Job(
         "cider, tokens given", {"metric": "cider", "samples": given}, [float(v) for v in metric.score(plain)]
     )
+    for name, texts in sentences().items():
+        words = [" ".join(ptb_tokens(text)) for text in texts]
+        given = {"metric": "ptb", "texts": texts, "tokens": words}
+        yield Job(f"Treebank tokens of {name}: share that differs", given, [0.0], 0.005, len(texts))
+
+
+def sentences() -> dict[str, list[str]]:
+    """Sentences of the embedded texts, and of the folder of real ones where it is given."""
+    embedded = [record.gold for task in get_args(Task) for record in embedded_records(task)]
+    parts = {"embedded sentences": _split(embedded)}
+    if folder := os.environ.get("ASSAY_PARITY_TEXTS"):
+        lines = [
+            line for file in sorted(Path(folder).rglob("*.jsonl")) for line in file.open(encoding="utf-8")
+        ]
+        texts = [text for line in lines for text in _texts_in(json.loads(line))]
+        real = _split(texts)
+        random.Random(0).shuffle(real)
+        parts["real sentences"] = real[:REAL]
+    return parts
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Every text in a row of JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(item)
+
+
+def _split(texts: Iterable[str]) -> list[str]:
+    """Distinct sentences of four words or more, in Latin letters for the most part."""
+    parts = [part.strip() for text in dict.fromkeys(texts) for part in re.split(_END, text)]
+    return [part for part in dict.fromkeys(parts) if len(part.split()) >= 4 and _is_latin(part)]
+
+
+_END = r"\n|(?<=[.!?])\s+(?=[A-Z\"'])"
+
+
+def _is_latin(text: str) -> bool:
+    latin = sum(letter.isascii() and letter.isalpha() for letter in text)
+    return 2 * latin > sum(map(str.isalpha, text))
 
 
 def wefe_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
@@ -185,9 +271,15 @@ def wefe_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     r = target_associations(unit[:16] @ unit[16:].T, 6)
     both = partition_test(r[:8], r[8:], seed=0)
-    # wefe divides by the standard deviation with ddof 0, the paper and we with ddof 1.
-    ours = [both.effect_size * float(np.std(r, ddof=1) / np.std(r)), both.statistic]
-    yield Job("WEAT: effect size and statistic", {"vectors": vectors.tolist()}, ours)
+    factor = math.sqrt(len(r) / (len(r) - 1))
+    effect = [both.effect_size * factor]
+    given = {"vectors": vectors.tolist()}
+    yield Job("WEAT: statistic", given | {"what": "weat"}, [both.statistic])
+    yield Job(
+        f"WEAT: effect size, ours (ddof 1) times {factor:.4f} for wefe's ddof 0",
+        given | {"what": "effect_size"},
+        effect,
+    )
 
 
 def adapter_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
@@ -215,9 +307,8 @@ def overlap_jobs(*specs: str) -> Callable[[Path, local_hub.Hub], Iterator[Job]]:
         lines = [{**row, "hypothesis": row["hypothesis"].replace(" , ", "\n")} for row in rows()]
         samples = [Sample(row["hypothesis"], tuple(row["references"])) for row in lines]
         for spec in specs:
-            metric = parse(spec).metric
-            sign = 1 if metric.original == "higher" else -1
-            ours = [sign * float(value) for value in metric.score(samples)]
+            sign = 1 if parse(spec).metric.original == "higher" else -1
+            ours = [sign * value for value in scores(spec, samples)]
             yield Job(spec, {"metric": spec, "samples": lines}, ours)
 
     return jobs
@@ -228,8 +319,24 @@ JOBS: dict[str, Callable[[Path, local_hub.Hub], Iterator[Job]]] = {
     "sentence-transformers": sentence_jobs,
     "bert-score": bert_jobs,
     "mauve-text": mauve_jobs,
-    "sacrebleu": overlap_jobs("sacrebleu", "chrf", "chrf++", "ter"),
-    "rouge-score": overlap_jobs("rouge1", "rouge2", "rougeL", "rougeLsum"),
+    "sacrebleu": overlap_jobs(
+        "sacrebleu",
+        "sacrebleu:smooth=floor,smooth_value=0.5",
+        "chrf",
+        "chrf++",
+        "ter",
+        "ter:case_sensitive=true,normalized=true,no_punct=true",
+    ),
+    "rouge-score": overlap_jobs(
+        "rouge1",
+        "rouge1-p",
+        "rouge1-r",
+        "rouge2",
+        "rougeL",
+        "rougeL-p",
+        "rougeL-r",
+        "rougeLsum",
+    ),
     "nltk": overlap_jobs("bleu", "nist:n=3", "chrf:backend=nltk"),
     "moverscore": mover_jobs,
     "bleurt-pytorch": bleurt_jobs,
@@ -279,16 +386,22 @@ def package_lines(
             gap = max(abs(a - b) for a, b in zip(job.ours, original(name, home, job, hub), strict=True))
             allowed = job.allowed or settings["tolerance"]
             verdict = "" if gap <= allowed else " **too large**"
-            yield f"| {release} | {job.what} | {len(job.ours)} | {gap:.1e}{verdict} | {allowed:g} |\n"
+            texts = f"{job.texts or len(job.ours):,}"
+            yield f"| {release} | {job.what} | {texts} | {gap:.1e}{verdict} | {allowed:g} |\n"
     except RuntimeError as error:
         yield f"| {name} | not compared: {str(error)[:160].replace('|', '/')} | | | |\n"
+
+
+def rows_of(name: str) -> list[str]:
+    """What the page says of a package that is not compared now."""
+    lines = PAGE.read_text("utf-8").splitlines(keepends=True)
+    return [line for line in lines if re.match(rf"\| {re.escape(name)}(==| )", line)]
 
 
 def main() -> None:
     """Compare everything and write the page; exit 1 where a difference is too large."""
     packages = tomllib.loads((HERE / "packages.toml").read_text("utf-8"))
     chosen = sys.argv[1:] or list(packages)
-    homes = Path(os.environ.get("PARITY_HOME", HERE.parents[1] / "build" / "parity"))
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         os.environ["ASSAY_CACHE"] = str(root / "assay")
@@ -297,9 +410,13 @@ def main() -> None:
         hub = local_hub.Hub(root)
         huggingface_hub.constants.HF_HUB_CACHE = str(hub.cache)
         huggingface_hub.constants.HF_HUB_OFFLINE = True
+        os.environ |= {"HF_HUB_CACHE": str(hub.cache), "HF_HUB_OFFLINE": "1"}  # of other environments
         lines = []
-        for name in chosen:
-            for line in package_lines(name, packages[name], root, homes, hub):
+        for name in packages:
+            if name not in chosen:
+                lines += rows_of(name)
+                continue
+            for line in package_lines(name, packages[name], root, HOMES, hub):
                 print(line, end="", flush=True)
                 lines.append(line)
     ours = ", ".join(f"{package} {version(package)}" for package in ("torch", "transformers"))

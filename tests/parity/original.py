@@ -66,9 +66,15 @@ def sacrebleu(job: dict[str, Any]) -> list[float]:
 
     metrics = {
         "sacrebleu": BLEU(effective_order=True),
+        "sacrebleu:smooth=floor,smooth_value=0.5": BLEU(
+            effective_order=True, smooth_method="floor", smooth_value=0.5
+        ),
         "chrf": CHRF(),
         "chrf++": CHRF(word_order=2),
         "ter": TER(),
+        "ter:case_sensitive=true,normalized=true,no_punct=true": TER(
+            case_sensitive=True, normalized=True, no_punct=True
+        ),
     }
     metric = metrics[job["metric"]]
     return [metric.sentence_score(row["hypothesis"], row["references"]).score for row in job["samples"]]
@@ -77,11 +83,11 @@ def sacrebleu(job: dict[str, Any]) -> list[float]:
 def rouge_score(job: dict[str, Any]) -> list[float]:
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer, name = RougeScorer([job["metric"]]), job["metric"]
-    return [
-        max(scorer.score(text, row["hypothesis"])[name].fmeasure for text in row["references"])
-        for row in job["samples"]
-    ]
+    name, _, part = job["metric"].partition("-")
+    attribute = {"": "fmeasure", "p": "precision", "r": "recall"}[part]
+    scorer = RougeScorer([name])
+    found = [scorer.score_multi(row["references"], row["hypothesis"])[name] for row in job["samples"]]
+    return [getattr(score, attribute) for score in found]
 
 
 def nltk(job: dict[str, Any]) -> list[float]:
@@ -177,7 +183,13 @@ def torchmetrics(job: dict[str, Any]) -> list[float]:
 
 def pycocoevalcap(job: dict[str, Any]) -> list[float]:
     from pycocoevalcap.cider.cider import Cider
+    from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
+    if job["metric"] == "ptb":
+        texts = {str(place): [{"caption": text}] for place, text in enumerate(job["texts"])}
+        tokens = [words for (words,) in PTBTokenizer().tokenize(texts).values()]
+        differing = [ours != theirs for ours, theirs in zip(job["tokens"], tokens, strict=True)]
+        return [sum(differing) / len(differing)]
     references = {str(place): row["references"] for place, row in enumerate(job["samples"])}
     hypotheses = {str(place): [row["hypothesis"]] for place, row in enumerate(job["samples"])}
     return [float(value) for value in Cider().compute_score(references, hypotheses)[1]]
@@ -195,7 +207,7 @@ def wefe(job: dict[str, Any]) -> list[float]:
     vectors.add_vectors(words, np.array(job["vectors"]))
     query = Query([words[:8], words[8:16]], [words[16:22], words[22:]])
     result = WEAT().run_query(query, WordEmbeddingModel(vectors))
-    return [float(result["effect_size"]), float(result["weat"])]
+    return [float(result[job["what"]])]
 
 
 def adapters(job: dict[str, Any]) -> list[float]:

@@ -5,28 +5,69 @@ from __future__ import annotations
 import importlib.util
 import platform
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 
 from assay import __version__
 from assay.cli.output import print_columns, print_json, wrapped
-from assay.errors import WeightsError, install
+from assay.errors import DataError, SpecError, WeightsError, install, suggest
 from assay.files import toml_file
 
 _LISTS: dict[str, list[str]] = toml_file("help", "commands")["lists"]
 _WIDTH = 100  # characters of a line, also where no terminal says how many it has
 
 
-def list_command(kind: str, json: bool = False) -> None:
-    """List everything of a kind: what there is, and whether it can run here; --json says more."""
+def list_command(kind: str, name: Annotated[str | None, typer.Argument()] = None, json: bool = False) -> None:
+    """List everything of a kind and whether it can run here; or, with a name, explain that one."""
     from assay.names.inventory import inventory
 
+    if name is not None:
+        _print_one(kind, name, json=json)
+        return
     rows = inventory(kind)
     if json:
         print_json({kind: rows})
     else:
         print_columns(wrapped([{name: row[name] for name in _LISTS[kind]} for row in rows], _WIDTH))
+
+
+def _print_one(kind: str, name: str, *, json: bool) -> None:
+    """Everything that is known of one thing; of a metric also where it stands in the atlas."""
+    from assay.names.inventory import inventory
+
+    if kind == "metrics":
+        known = _metric(name)
+    else:
+        rows = {row["name"]: row for row in inventory(kind)}
+        if name not in rows:
+            raise SpecError(f"no {kind[:-1]} is called {name!r}{suggest(name, rows)}")
+        known = rows[name]
+    if json:
+        print_json(known)
+        return
+    lines = [{"": key, name: text} for key, text in known.items() if text not in (None, "", name)]
+    print_columns(wrapped(lines, _WIDTH))
+
+
+def _metric(spec: str) -> dict[str, str]:
+    """What a metric is, with its line of the atlas over all tasks."""
+    from assay.names.about import about
+    from assay.reading.lines import table_rows
+    from assay.reading.ranking import rankings
+    from assay.reading.shipped import load_atlas
+
+    known = about(spec)
+    try:
+        (ranking, *_) = rankings(load_atlas())
+    except DataError as error:
+        return known | {"atlas": str(error)}
+    lines = tuple(line for line in ranking.lines if line.metric == spec)
+    if not lines:
+        return known | {"atlas": f"not measured; assay atlas -m {spec} measures and places it"}
+    (row,) = table_rows(replace(ranking, lines=lines))
+    return known | {"atlas": "; ".join(f"{name}: {cell}" for name, cell in row.items() if cell)}
 
 
 def doctor_command(json: bool = False) -> None:
