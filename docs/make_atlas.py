@@ -50,7 +50,7 @@ The numbers ship with the package: `assay atlas` prints them, and `assay.data/at
 (findings, decisions, cost, examples) with the versions and signatures they were made with.
 
 **Your metric beside them.** `assay atlas -m length_ratio.py:LengthRatio` measures a metric and says where it stands in each
-task, which metrics share its blind spots and what only it notices. `assay compare RUN --atlas` does so for a run that you have.
+task, which metrics share its blind spots and what only it notices.
 
 **How to read it.** Numbers are right decisions of 100, with half the width of their 95% intervals; 50 is a coin ([What does
 "84 of 100" mean?](reading.md)). *Errors*: a clean text against one with an error of meaning, one reference held out. *Rewordings*:

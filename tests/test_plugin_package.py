@@ -137,7 +137,7 @@ def test_compare_gate_and_card_know_it(plugged: tuple[Path, dict[str, str]]) -> 
     ]
     # Verdicts by other bars are not comparable.
     assert {row["direction"] for row in turned} == {"not compared"}
-    card = _assay("card", "strict", "-m", "rougeL", env=env, cwd=folder).stdout
+    card = _assay("report", "strict", "--format", "card", "-m", "rougeL", env=env, cwd=folder).stdout
     assert SENTENCE.search(card)
     assert _assay("gate", "strict", "--fail-on", "blind", env=env, cwd=folder).returncode == 1
     assert _assay("gate", "lenient", "--fail-on", "blind", env=env, cwd=folder).returncode == 0

@@ -22,7 +22,7 @@ from assay.errors import AuditError
 from assay.reading.compare import compare
 from assay.reading.results import Explained, cases_frame, findings_frame, scores_frame
 from assay.report import render
-from assay.report.card import as_html, as_markdown, make_card
+from assay.report.card import as_badge, as_markdown, as_shields, make_card
 from assay.vocabulary import Verdict
 
 SOAK = bool(os.environ.get("ASSAY_SOAK"))
@@ -152,7 +152,8 @@ def test_texts_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
             assert not re.search("<(script|img)", render(run, "md"))
             card = make_card(run, run.metrics[0])
             assert not re.search("<(script|img)", as_markdown(card).partition("## Signature")[0])
-            assert _checked(as_html(card), 0).scripts == 0
+            assert "<script" not in as_badge(card)
+            assert json.loads(as_shields(card))["label"] == card.metric
             assert compare(run, run).of("worse") == []
             lines = run.findings.height + len(run.metrics) + 4  # two tables with a caption and a heading each
             assert render(run, "latex").count(r"\\") == lines, "a text ended a row"

@@ -93,7 +93,7 @@ def test_no_command_on_a_run_lets_an_escape_through(tmp_path: Path) -> None:
         ["report", "run", "--format", "md"],
         ["compare", "run", "run"],
         ["panel", "run"],
-        ["card", "run"],
+        ["report", "run", "--format", "card"],
         ["gate", "run", "--fail-on", "fail"],
     ):
         said = on_terminal(words, tmp_path)

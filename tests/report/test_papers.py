@@ -14,7 +14,7 @@ import pytest
 import assay
 from assay.api.runs import Run
 from assay.errors import SpecError
-from assay.report.card import badge
+from assay.report.card import as_badge, as_shields, make_card
 from assay.report.cite import bibtex
 from assay.report.figures import figure_of, figures, write_figures
 from assay.report.plain import latex
@@ -108,11 +108,11 @@ def test_compare_takes_folders_and_refuses_runs_without_anything_in_common(plant
 )
 def test_badges(metric: str, message: str, colour: str, planted: Run) -> None:
     planted = replace(planted, findings=planted.findings.filter(pl.col("audit") == "stereotype"))
-    known = json.loads(badge(planted, metric, "json"))
+    known = json.loads(as_shields(make_card(planted, metric)))
     assert known == {"schemaVersion": 1, "label": metric, "message": message, "color": colour}
-    picture = ElementTree.fromstring(badge(planted, metric))
+    picture = ElementTree.fromstring(as_badge(make_card(planted, metric)))
     assert picture.get("aria-label") == f"{metric}: {message}"
-    assert colour in badge(planted, metric)
+    assert colour in as_badge(make_card(planted, metric))
 
 
 def test_citations_become_bibtex(planted: Run) -> None:

@@ -154,6 +154,8 @@ def plain_words(error: Any) -> str:
         written = [parameter.opts[0]] if parameter.param_type_name == "option" else []
         given = " ".join(filter(None, (*written, parameter.metavar)))
         message = f"{command} needs {given}: {parameter.help}".rstrip(".")
+    elif (moved := _texts("moved").get(f"{command} {option}".removeprefix("assay "))) is not None:
+        return f"{command} {option} is now assay {moved}"
     elif message.startswith("No such option") and ctx is not None:
         known = [name for each in ctx.command.params for name in each.opts]
         message = f"{command} has no option {option}{suggest_option(str(option), known)}"

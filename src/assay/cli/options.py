@@ -50,7 +50,7 @@ class Request:
     max_calls: Count = None
     max_cost: Annotated[float | None, typer.Option(min=0.0)] = None
     fail_on: list[str] | None = None
-    format: vocabulary.ReportFormat = "html"
+    format: vocabulary.RunFormat = "html"
     json: bool = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet")] = False
     verbose: Annotated[bool, typer.Option("-v", "--verbose")] = False

@@ -1,10 +1,10 @@
-"""Commands on finished runs: report, compare, gate, card and panel."""
+"""Commands on finished runs: report, compare, gate, cite and panel."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import typer
 
@@ -23,19 +23,28 @@ from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun, load_run, write_text
 from assay.reading.text import number, probability
 from assay.report import render, write_report
-from assay.report.card import as_html, as_markdown, make_card
-from assay.report.card import badge as make_badge
+from assay.report.card import as_badge, as_markdown, as_shields, make_card
 from assay.report.cite import bibtex
 from assay.report.gates import job_summary
 from assay.report.gates import junit as as_junit
 
+PAGES_OF_ONE = {"card": as_markdown, "badge": as_badge, "shields": as_shields}  # metric
 _MOST_CHANGES = 25  # lines printed
 
 
 def report_command(
-    run: list[Path], format: vocabulary.ReportFormat = "html", figures: Path | None = None
+    run: list[Path],
+    format: vocabulary.ReportFormat = "html",
+    metric: o.OptionalMetric = None,
+    figures: Path | None = None,
 ) -> None:
-    """Write report.html again, print the run as Markdown, JSON or LaTeX, or write its charts to files."""
+    """Write report.html again, print the run in another format, or write its charts to files.
+
+    card is a page about one metric for its README; badge is a picture of its answers as SVG, shields the same
+    for shields.io.
+    """
+    if metric is not None and format not in PAGES_OF_ONE:
+        raise SpecError(f"-m chooses the metric of a card, a badge or shields; {format} has all metrics")
     *earlier, loaded = [load_run(folder) for folder in run]
     if figures is not None:
         from assay.report.figures import write_figures
@@ -44,15 +53,22 @@ def report_command(
             typer.echo(path)
     elif format == "html":
         typer.echo(write_report(loaded, earlier))
+    elif format in PAGES_OF_ONE:
+        typer.echo(PAGES_OF_ONE[format](make_card(loaded, metric or _only_metric(loaded))))
     else:
         typer.echo(render(loaded, format))
 
 
+def _only_metric(run: StoredRun) -> str:
+    if len(run.metrics) > 1:
+        raise SpecError(f"the run has several metrics: choose one with -m: {', '.join(run.metrics)}")
+    return run.metrics[0]
+
+
 def compare_command(
     before: Path,
-    after: Annotated[Path | None, typer.Argument()] = None,
+    after: Path,
     metric: o.Metrics = None,
-    atlas: bool = False,
     fail_on_worse: bool = False,
     json: bool = False,
 ) -> None:
@@ -60,14 +76,6 @@ def compare_command(
 
     Audits whose size, seed, limit, other options or texts differ are not compared.
     """
-    if atlas:
-        from assay.cli.atlas import print_placements
-        from assay.reading.shipped import load_atlas
-
-        print_placements(load_run(before), load_atlas(), json=json)
-        return
-    if after is None:
-        raise SpecError("give two run folders, or one and --atlas")
     first, second = load_run(before), load_run(after)
     comparison = compare_runs(first, second, _renamed(metric or [], first.metrics))
     if json:
@@ -151,20 +159,6 @@ def gate_command(
     if summary:
         write_text(summary, (read_text(summary) if summary.exists() else "") + job_summary(loaded, checked))
     print_outcomes(checked, str(bounds or ", ".join(asked.fail_on)), unchecked(loaded, asked))
-
-
-def card_command(run: Path, metric: o.MetricOption, format: Literal["md", "html"] = "md") -> None:
-    """Print one page about a metric: what it measures, what the run found, and its limits."""
-    card = make_card(load_run(run), metric)
-    typer.echo(as_html(card) if format == "html" else as_markdown(card))
-
-
-def badge_command(run: Path, metric: o.OptionalMetric = None, format: Literal["svg", "json"] = "svg") -> None:
-    """Print a badge of one metric's answers, to save and show in a README."""
-    loaded = load_run(run)
-    if metric is None and len(loaded.metrics) > 1:
-        raise SpecError(f"the run has several metrics: choose one with -m: {', '.join(loaded.metrics)}")
-    typer.echo(make_badge(loaded, metric or loaded.metrics[0], format))
 
 
 def cite_command(run: Path) -> None:

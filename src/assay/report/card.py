@@ -130,25 +130,23 @@ def as_markdown(card: Card) -> str:
     return filled("card.md", card=card, titles=QUESTION_TITLES).rstrip("\n")
 
 
-def as_html(card: Card) -> str:
-    """The card as a page of its own."""
-    from markupsafe import Markup
-
-    from assay.report.page import environment
-
-    template = environment().get_template("card.html")
-    return template.render(card=card, titles=QUESTION_TITLES, style=Markup(asset("style.css")))
-
-
-def badge(run: StoredRun, metric: str, format: str = "svg") -> str:
-    """The answers that were measured, as SVG or as JSON for shields.io, in the gravest colour."""
-    card = make_card(run, metric)
+def _badge(card: Card) -> tuple[str, str]:
+    """The answers that were measured, and the colour of the gravest."""
     measured = [answer for answer in card.answers if answer.total]
     message = ", ".join(answer.words for answer in measured) or "not measured"
     verdicts = {answer.verdict for answer in measured}
-    colour = next((VERDICT_COLOURS[verdict] for verdict in _GRAVEST if verdict in verdicts), "#8a8f98")
-    if format == "json":
-        return json.dumps({"schemaVersion": 1, "label": card.metric, "message": message, "color": colour})
+    return message, next((VERDICT_COLOURS[kind] for kind in _GRAVEST if kind in verdicts), "#8a8f98")
+
+
+def as_shields(card: Card) -> str:
+    """The badge as JSON for shields.io."""
+    message, colour = _badge(card)
+    return json.dumps({"schemaVersion": 1, "label": card.metric, "message": message, "color": colour})
+
+
+def as_badge(card: Card) -> str:
+    """The badge as a picture."""
+    message, colour = _badge(card)
     split, rest = (round(12 + _LETTER * len(text)) for text in (card.metric, message))
     places = {"width": split + rest, "split": split, "rest": rest - 3, "start": split + 6}
     texts = {"label": escape(card.metric), "message": escape(message), "colour": colour}
