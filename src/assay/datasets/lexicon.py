@@ -173,12 +173,18 @@ def attributes() -> Mapping[str, tuple[str, ...]]:
     return table
 
 
-@cache
 def gendered(word: str) -> str | None:
     """The gender that a lower-case noun or title names; None where it names neither."""
+    return genders().get(word)
+
+
+@cache
+def genders() -> Mapping[str, str]:
+    """Lower-case nouns and titles that name a gender, with it."""
     listed = toml_file("identities", "gender_swap")["pair"]
     pairs = [pair for pair in listed if pair["male"] != pair["female"]]
-    return next((side for pair in pairs for side in ("male", "female") if pair[side].lower() == word), None)
+    named = [(pair[side].lower(), side) for pair in reversed(pairs) for side in ("female", "male")]
+    return dict(named)
 
 
 @cache

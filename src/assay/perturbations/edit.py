@@ -38,11 +38,12 @@ APART = re.compile(r"\s['’]\s")  # It ’ s: the parser cannot read it
 
 _OPENING = frozenset("([{“‘«$£€#")
 _CLOSING = frozenset(")]}”’».,;:!?%…")
+_STRAIGHT = frozenset("\"'")
 _SEPARATORS = frozenset([",", ";", ":", "–", "—", "-"])
-# After or before these a separator has no purpose; None is the end of the sentence or text.
-_NOTHING_BEFORE = _OPENING | _SEPARATORS | {"and", "or", "but", None}
-_NOTHING_BEHIND = {*".!?…", None}
-_PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»"}
+# After or before these a separator has no purpose; '' is the end of the sentence or text.
+_NOTHING_BEFORE = _OPENING | _SEPARATORS | {"and", "or", "but", ""}
+_NOTHING_BEHIND = {*".!?…", ""}
+_PAIRS = {"(": ")", "[": "]", "{": "}", "“": "”", "‘": "’", "«": "»", '"': '"', "'": "'"}
 _JOINING = ("-", "–", "/", "_", "@", "&")
 _NAMES = {"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "PRODUCT", "EVENT", "LANGUAGE", "WORK_OF_ART"}
 
@@ -52,9 +53,13 @@ class Text(Parse):
 
     __slots__ = ()
 
+    def text_at(self, index: int) -> str:
+        """The token at an index as written; '' beyond the text."""
+        return self.tokens[index].text if 0 <= index < len(self.tokens) else ""
+
     def word_at(self, index: int) -> str:
         """The token at an index in lower case; '' beyond the text."""
-        return self.tokens[index].text.lower() if 0 <= index < len(self.tokens) else ""
+        return self.text_at(index).lower()
 
     def word_indices(self, span: Span | None = None) -> list[int]:
         """The indices of the words of the text or of a span, without marks."""
@@ -113,25 +118,30 @@ class Text(Parse):
 
     def _is_always_capital(self, index: int) -> bool:
         """Names, acronyms and I. The tagger takes many first words for names, so the dictionary has a say."""
-        token = self.tokens[index]
+        token, following = self.tokens[index], self.tokens[min(index + 1, len(self.tokens) - 1)]
         if token.text == "I" or token.text[1:].lower() != token.text[1:]:
             return True
         if token.pos == "DET" or (token.pos not in ("PROPN", "ADJ") and token.entity not in _NAMES):
             return False
-        following = self.tokens[index + 1] if index + 1 < len(self.tokens) else token
-        after = following.text if following is not token else ""
-        proper = token.pos == "PROPN" and (token.entity == "PERSON" or after in ("'s", "’s"))
-        free = token.pos == "PROPN" and following.pos not in ("NOUN", "ADJ")  # not: Wooden crates
-        lists = ("surnames", "places", "organisations")
-        listed = free and any(token.text in word_set("words", "gazetteer", kind) for kind in lists)
-        unknown = not known_classes(token.text) or token.entity == "NORP"
-        return proper or listed or after[:1].isupper() or unknown
+        if token.pos == "PROPN" and (token.entity == "PERSON" or self.text_at(index + 1) in ("'s", "’s")):
+            return True
+        alone = token.pos == "PROPN" and following.pos not in ("NOUN", "ADJ")  # not: Wooden crates
+        goes_on = self.text_at(index + 1)[:1].isupper()
+        known = known_classes(token.text) and token.entity != "NORP"
+        return goes_on or not known or (alone and token.text in _listed_names())
 
 
 def read(text: str) -> Text:
     """Parse a text."""
     parse = parse_one(text)
     return Text(parse.text, parse.tokens, parse.sentences, parse.chunks, parse.entities)
+
+
+@cache
+def _listed_names() -> frozenset[str]:
+    """Surnames, places and organisations of the gazetteer."""
+    lists = [word_set("words", "gazetteer", kind) for kind in ("surnames", "places", "organisations")]
+    return frozenset().union(*lists)
 
 
 @lru_cache(maxsize=256)
@@ -173,8 +183,7 @@ def _joins(token: Token) -> bool:
 
 def is_all_caps(text: str) -> bool:
     """Whether a text is in capitals throughout."""
-    letters = [letter for letter in text if letter.isalpha()] if text.isupper() else []
-    return len(letters) > 1 and all(map(str.isupper, letters))
+    return text.isupper() and sum(map(str.isupper, text)) == sum(map(str.isalpha, text)) > 1
 
 
 def body_and_end(sentence: str) -> tuple[str, str]:
@@ -210,22 +219,14 @@ def rewrite(parse: Text, changes: Mapping[int, str], *, repair: bool = True, art
     """
     if not changes:
         return parse.text
-    words: list[str | None] = [changes.get(i, t.text) or None for i, t in enumerate(parse.tokens)]
+    words = [changes.get(index, token.text) for index, token in enumerate(parse.tokens)]
     if repair:
-        for sentence in parse.sentences:  # the marks of a sentence that has lost all its words
-            indices = parse.word_indices(sentence) if None in words[sentence.start : sentence.end] else ()
-            if indices and not any(words[index] for index in indices):
-                words[sentence.start : sentence.end] = [None] * (sentence.end - sentence.start)
+        _drop_empty_sentences(parse, words)
         _drop_stray_marks(parse, words)
-        if articles:
-            _adapt_articles(parse, words)
+    if repair and articles:
+        _adapt_articles(parse, words)
     _keep_case(parse, words)
-    if not repair:
-        return parse.replaced({i: word or "" for i, word in enumerate(words)})
-    rest = [index for index, word in enumerate(words) if word]
-    spaces = [_space_between(parse, left, right) for left, right in pairwise(rest)]
-    end = parse.tokens[-1].space if words[-1] else ""
-    return "".join(f"{words[i]}{space}" for i, space in zip(rest, [*spaces, end], strict=False))
+    return _joined(parse, words) if repair else parse.replaced(dict(enumerate(words)))
 
 
 def dropped(places: Iterable[int | Span]) -> dict[int, str]:
@@ -254,48 +255,62 @@ def unrelated_text(record: Record, rng: Random) -> str | None:
     return rng.choice(others) if others else None
 
 
-def _drop_stray_marks(parse: Text, words: list[str | None]) -> None:
+def _drop_empty_sentences(parse: Text, words: list[str]) -> None:
+    """Drop the marks of a sentence that has lost all its words."""
+    for sentence in parse.sentences:
+        if "" in words[sentence.start : sentence.end]:
+            indices = parse.word_indices(sentence)
+            if indices and not any(words[index] for index in indices):
+                words[sentence.start : sentence.end] = [""] * (sentence.end - sentence.start)
+
+
+def _drop_stray_marks(parse: Text, words: list[str]) -> None:
     """Drop commas beside a cut that separate nothing any more, and brackets that hold nothing."""
     for index, word in enumerate(words):
-        beside_cut = None in words[max(0, index - 1) : index + 2]
-        if word is None or is_word(parse.tokens[index]) or not beside_cut:
+        beside_cut = "" in words[max(0, index - 1) : index + 2]
+        if not beside_cut or not word or is_word(parse.tokens[index]):
             continue
-        earlier = reversed(words[parse.sentence_of(index).start : index])
-        after = next((i for i in range(index + 1, len(words)) if words[i] is not None), None)
-        left, right = next(filter(None, earlier), None), None if after is None else words[after]
-        emptied = word in "\"'" and right == word and after != index + 1
-        if after is not None and (emptied or (word in _PAIRS and right == _PAIRS[word])):
-            words[index] = words[after] = None
+        _, left = _first(words, range(index - 1, parse.sentence_of(index).start - 1, -1))
+        after, right = _first(words, range(index + 1, len(words)))
+        if right == _PAIRS.get(word):
+            words[index] = words[after] = ""
         elif word in _SEPARATORS and (left in _NOTHING_BEFORE or right in _NOTHING_BEHIND):
-            words[index] = None
+            words[index] = ""
 
 
-def _adapt_articles(parse: Text, words: list[str | None]) -> None:
+def _first(words: Sequence[str], indices: Iterable[int]) -> tuple[int, str]:
+    """The first of the words at these indices that is not dropped; '' where all are."""
+    return next(((index, words[index]) for index in indices if words[index]), (-1, ""))
+
+
+def _adapt_articles(parse: Text, words: list[str]) -> None:
     """Choose between a and an again where the next word has changed."""
     for index, token in enumerate(parse.tokens):
-        if words[index] != token.text or token.text.lower() not in ("a", "an") or token.tag != "DT":
+        if token.tag != "DT" or token.text.lower() not in ("a", "an") or words[index] != token.text:
             continue
-        later = range(index + 1, len(words))
-        after = next((i for i in later if words[i] is not None and is_word(parse.tokens[i])), None)
-        kept = range(index + 1, 1 + (after or 0))
-        if after is None or all((words[i] or "").startswith(parse.tokens[i].text) for i in kept):
-            continue
-        following = (words[after] or "").lstrip("\"'“‘(")
-        words[index] = match_case(indefinite_article(following), token.text)
+        after, following = _first(words, parse.word_indices(Span(index + 1, len(words))))
+        changed = "" in words[index + 1 : after] or not following.startswith(parse.text_at(after))
+        if following and changed:
+            words[index] = match_case(indefinite_article(following.lstrip("\"'“‘(")), token.text)
 
 
-def _keep_case(parse: Text, words: list[str | None]) -> None:
+def _keep_case(parse: Text, words: list[str]) -> None:
     """Give new words the case of the text: a sentence keeps its capital, a text in capitals stays so."""
     for sentence in parse.sentences:
         first = parse.first_word(sentence)
-        if first is None or not parse.tokens[first].text[:1].isupper():
-            continue
-        inside = range(sentence.start, sentence.end)
-        opening = next((i for i in inside if words[i] and is_word(parse.tokens[i])), None)
-        if opening is not None and words[opening] != parse.tokens[first].text:
-            words[opening] = capitalised(words[opening] or "")
+        if first is not None and parse.tokens[first].text[:1].isupper():
+            opening, word = _first(words, parse.word_indices(sentence))
+            words[opening] = capitalised(word) if word else words[opening]
     if is_all_caps(parse.text):
-        words[:] = [word.upper() if word else None for word in words]
+        words[:] = [word.upper() for word in words]
+
+
+def _joined(parse: Text, words: Sequence[str]) -> str:
+    """The words as one text, with the white space that now belongs between them."""
+    kept = [index for index, word in enumerate(words) if word]
+    spaces = [_space_between(parse, left, right) for left, right in pairwise(kept)]
+    end = parse.tokens[-1].space if words[-1] else ""
+    return "".join(words[index] + space for index, space in zip(kept, [*spaces, end], strict=False))
 
 
 def _space_between(parse: Text, left: int, right: int) -> str:
@@ -303,9 +318,8 @@ def _space_between(parse: Text, left: int, right: int) -> str:
     tokens = parse.tokens
     if right == left + 1:
         return tokens[left].space
-    mark = tokens[right].text
-    closes = mark in _CLOSING or mark in "\"'" or is_clitic(tokens[right])
-    opens = tokens[left].text in _OPENING | {'"', "'"}
+    closes = tokens[right].text in _CLOSING | _STRAIGHT or is_clitic(tokens[right])
+    opens = tokens[left].text in _OPENING | _STRAIGHT
     if (closes and not tokens[right - 1].space) or (opens and not tokens[left].space):
         return ""
     return " " if any(token.space for token in tokens[left:right]) else ""
@@ -324,7 +338,7 @@ def draw_share(items: Sequence[T], share: float, rng: Random) -> list[T]:
 
 def draw_each(items: Sequence[T], probability: float, rng: Random) -> list[T]:
     """Each item with this probability; all of them at 1."""
-    return [item for item in items if rng.random() < probability or probability >= 1]
+    return [item for item in items if rng.random() < probability]
 
 
 def switch_pairs(items: Sequence[T], count: int, rng: Random) -> list[T]:
@@ -342,7 +356,7 @@ def switch_pairs(items: Sequence[T], count: int, rng: Random) -> list[T]:
 
 @cache
 def inflect(lemma: str, tag: str) -> str | None:
-    """The lemma in the form of a Penn tag, or None; of several words, the one that can be inflected changes.
+    """The lemma in the form of a Penn tag, or None; of several words, the first changes.
 
     >>> inflect("city", "NNS"), inflect("give up", "VBD"), inflect("big", "JJR")
     ('cities', 'gave up', 'bigger')
@@ -353,14 +367,11 @@ def inflect(lemma: str, tag: str) -> str | None:
         return lemma
     head, gap, tail = lemma.partition(" ")
     if gap:
-        if tag[0] == "N":
-            front, _, last = lemma.rpartition(" ")
-            return f"{front} {inflect(last, tag)}"
         return f"{inflect(head, tag)} {tail}"
     forms = getInflection(lemma, {"NNPS": "NNS"}.get(tag, tag))
     if not forms:
         return None
-    if tag in ("JJR", "JJS", "RBR", "RBS") and len(lemma) > 6 and not lemma.endswith("y"):
+    if tag in ("JJR", "JJS", "RBR", "RBS") and len(lemma) > 6:
         return f"{'more' if tag.endswith('R') else 'most'} {lemma}"
     return str(forms[0])
 
@@ -377,8 +388,8 @@ def lemma_of(text: str, word_class: str) -> str:
 def base_form(verb: Token) -> str:
     """The dictionary form of a verb; a base form, by its tag, is its own: found, not find."""
     word = verb.text.lower()
-    base = verb.tag in ("VB", "VBP") and word not in ("are", "am") and inflect(word, "VBD")
-    return word if base else lemma_of(word, "verb")
+    is_base = verb.tag in ("VB", "VBP") and word not in ("are", "am")
+    return word if is_base else lemma_of(word, "verb")
 
 
 def class_and_lemma(token: Token) -> tuple[str, str] | None:

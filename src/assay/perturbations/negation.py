@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from assay.datasets.lexicon import template_words
 from assay.files import toml_file
 from assay.models.nlp import Span, Token
@@ -20,26 +18,30 @@ def negation(parse: Text, sentence: Span, *, shy: str = "negation_shy", contract
     Sentences with a word of the list `shy` are left alone: one more "not" would be wrong or clumsy there.
     `contract` writes hasn't for has, as the release of *blind* does.
     """
-    tokens, root = parse.tokens, parse.root_of(sentence)
-    if root is None or tokens[root].pos not in ("VERB", "AUX") or garbled(parse, sentence):
+    root = parse.root_of(sentence)
+    if root is None or not stands_in("claims", parse, root) or garbled(parse, sentence):
         return None
-    if tokens[sentence.end - 1].text == "?":  # a negated question asks the same
-        return None
-    subject, negated = parse.child(root, *edit.SUBJECTS), parse.child(root, "neg")
-    words = {t.text.lower().replace("’", "'") for t in tokens[sentence.start : sentence.end]}
+    words = {parse.word_at(i).replace("’", "'") for i in range(sentence.start, sentence.end)}
+    negated = parse.child(root, "neg")
     if negated is not None:
-        return None if words & template_words("negation_bound") else _affirm(parse, root, subject, negated)
-    if words & template_words(shy) or _is_presupposed(tokens, sentence, root):
+        return None if words & template_words("negation_bound") else _affirm(parse, root, negated)
+    if words & template_words(shy) or _is_presupposed(parse, sentence, root):
         return None
-    verb = _last_verb(parse, root)
+    return _denied(parse, sentence, root, contract)
+
+
+def _denied(parse: Text, sentence: Span, root: int, contract: bool) -> Changes:
+    """Put a "not" to the last verb that shares the subject of the main one."""
+    subject, verb = parse.child(root, *edit.SUBJECTS), _last_verb(parse, root)
     if verb is None or (subject is not None and _resists(parse, subject)):
         return None
-    finite = next((i for i in parse.dependents(verb) if i < verb and _finite_auxiliary(tokens[i])), None)
-    if finite is not None:
-        short: dict[str, str] = toml_file("checklist", "templates")["negated_auxiliaries"]
-        contracted = short.get(tokens[finite].text.lower()) if contract else None
-        return {finite: contracted} if contracted else _after_auxiliary(parse, finite, subject)
-    return _with_support(parse, sentence, verb, subject)
+    helpers = [i for i in parse.dependents(verb) if i < verb and _finite_auxiliary(parse.tokens[i])]
+    if not helpers:
+        return _with_support(parse, sentence, verb, subject)
+    short: dict[str, str] = toml_file("checklist", "templates")["negated_auxiliaries"]
+    if contract and (contracted := short.get(parse.word_at(helpers[0]))):
+        return {helpers[0]: contracted}
+    return _after_auxiliary(parse, helpers[0], subject)
 
 
 def garbled(parse: Text, sentence: Span) -> bool:
@@ -51,13 +53,11 @@ def garbled(parse: Text, sentence: Span) -> bool:
     return doubled or any(stands_in("misread", parse, i) for i in inside)
 
 
-def _is_presupposed(tokens: tuple[Token, ...], sentence: Span, root: int) -> bool:
+def _is_presupposed(parse: Text, sentence: Span, root: int) -> bool:
     """Whether the opening or a clause after the verb takes it for a fact: won a medal, which he kept."""
-    opening = tokens[sentence.start].text.lower()
-    clauses = [t for comma, t in pairwise(tokens[root + 1 : sentence.end]) if comma.text == ","]
-    participles = [t for t in clauses if t.tag in ("VBG", "VBN") and t.dep in ("advcl", "acl")]
-    relative = any(t.tag in edit.QUESTION_TAGS for t in clauses)
-    return opening in template_words("negation_shy_openings") or relative or bool(participles)
+    commas = [i for i in range(root + 1, sentence.end - 1) if parse.tokens[i].text == ","]
+    told = any(stands_in("tells-more", parse, comma + 1) for comma in commas)
+    return told or parse.word_at(sentence.start) in template_words("negation_shy_openings")
 
 
 def _resists(parse: Text, subject: int) -> bool:
@@ -74,16 +74,23 @@ def _last_verb(parse: Text, root: int) -> int | None:
 
     None where the parse of the joined verbs is doubtful.
     """
-    tokens, last = parse.tokens, root
-    while True:
-        later = (i for i in parse.dependents(last) if i > last and tokens[i].pos in ("VERB", "AUX"))
-        index = next((i for i in later if tokens[i].dep == "conj"), None)
-        if index is None or parse.child(index, *edit.SUBJECTS) is not None:
-            return last
-        own, shared = (any(map(_finite_auxiliary, parse.children(i))) for i in (index, root))
-        if tokens[index].tag not in edit.FINITE_TAGS and not own:
-            return last if shared else None  # "will open and offer" is fine, "do, swap and sing" is misread
-        last = index
+    last, joined = root, _joined_verb(parse, root)
+    while joined is not None:
+        if not _is_finite(parse, joined):  # "will open and offer" is fine, "do, swap and sing" is misread
+            return last if any(map(_finite_auxiliary, parse.children(root))) else None
+        last, joined = joined, _joined_verb(parse, joined)
+    return last
+
+
+def _joined_verb(parse: Text, verb: int) -> int | None:
+    """The verb that is joined to another and has no subject of its own."""
+    verbs = [i for i in parse.dependents(verb) if i > verb and stands_in("joined-verb", parse, i)]
+    return verbs[0] if verbs and parse.child(verbs[0], *edit.SUBJECTS) is None else None
+
+
+def _is_finite(parse: Text, verb: int) -> bool:
+    helped = any(map(_finite_auxiliary, parse.children(verb)))
+    return helped or parse.tokens[verb].tag in edit.FINITE_TAGS
 
 
 def _finite_auxiliary(token: Token) -> bool:
@@ -93,15 +100,9 @@ def _finite_auxiliary(token: Token) -> bool:
 
 def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> Changes:
     """Put the "not" after an auxiliary, or contract the two."""
-    token, after = parse.tokens[finite], parse.word_at(finite + 1)
-    if subject is None or subject > finite or after in template_words("outer_adverbs"):
-        return None  # "only then did it stop"; "it has now stopped"
-    if after in ("rather", "better"):
-        return {finite + 1: f"{parse.tokens[finite + 1].text} not"}
-    word = token.text.lower().replace("’", "'")
-    if parse.tokens[token.head].tag == "VBN" and (word == "'d" or (word == "'s" and token.dep == "aux")):
-        return {finite: " hadn't" if word == "'d" else " hasn't"}
-    return {finite: "cannot" if word == "can" else _negated(token)}
+    if subject is None or subject > finite or not stands_in("takes-not", parse, finite):
+        return None  # "only then did it stop"; "it has now stopped"; "he's gone"
+    return {finite: _negated(parse.tokens[finite])}
 
 
 def _negated(token: Token) -> str:
@@ -112,38 +113,32 @@ def _negated(token: Token) -> str:
 
 def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> Changes:
     """Negate a verb without auxiliary: after a form of "be", else with do-support."""
-    tokens, token, outer = parse.tokens, parse.tokens[root], template_words("outer_adverbs")
-    word = token.text.lower().replace("’", "'")
+    tokens, token = parse.tokens, parse.tokens[root]
     if subject is None:
-        imperative = token.tag == "VB" and all(t.dep == "punct" for t in tokens[sentence.start : root])
-        return {root: f"Do not {token.text.lower()}"} if imperative and token.text.lower() != "let" else None
-    if word in ("is", "are", "was", "were", "am", "'s", "'re", "'m"):
-        return None if parse.word_at(root + 1) in outer else {root: _negated(token)}
+        imperative = stands_in("imperative", parse, root)
+        return {root: f"Do not {parse.word_at(root)}"} if imperative else None
+    if stands_in("form-of-be", parse, root):
+        return {root: _negated(token)} if stands_in("takes-not", parse, root) else None
     if subject > root or token.tag not in edit.DO_FORMS:
         return None
     at = root
-    while at and tokens[at - 1].dep == "advmod" and tokens[at - 1].head == root:
+    while tokens[at - 1].dep == "advmod" and tokens[at - 1].head == root:
         at -= 1  # before the adverbs that belong to the verb
-    if any(t.text.lower() in outer for t in tokens[at:root]):
+    if any(parse.word_at(i) in template_words("outer_adverbs") for i in range(at, root)):
         return None
     support, base = f"{edit.DO_FORMS[token.tag]} not", edit.lemma_of(token.text, "verb")
     return {root: f"{support} {base}"} if at == root else {at: f"{support} {tokens[at].text}", root: base}
 
 
-def _affirm(parse: Text, root: int, subject: int | None, negative: int) -> Changes:
+def _affirm(parse: Text, root: int, negative: int) -> Changes:
     """Remove not, n't or never, and do-support with it."""
-    tokens, changes = parse.tokens, {negative: ""}
-    if tokens[negative].text.lower() == "never":
-        return changes
+    tokens, before = parse.tokens, negative - 1
+    subject, word = parse.child(root, *edit.SUBJECTS), parse.word_at(before)
+    if parse.word_at(negative) == "never":
+        return {negative: ""}
     if subject is None or subject > negative:
         return None
-    before = negative - 1
-    word = tokens[before].text.lower()
-    if word in edit.FULL_STEMS:
-        changes[before] = edit.FULL_STEMS[word]
     if word in edit.DO_TAGS and tokens[before].dep == "aux":
         form = edit.inflect(edit.lemma_of(tokens[root].text, "verb"), edit.DO_TAGS[word])
-        if form is None:
-            return None
-        changes.update({before: "", root: form})
-    return changes
+        return {negative: "", before: "", root: form} if form else None
+    return {negative: "", before: edit.FULL_STEMS.get(word, tokens[before].text)}

@@ -52,38 +52,48 @@ def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
         region = _region(words)
         if span.label != PERSON or region is None or len(words) > 2:
             continue
-        titled = span.start > 0 and is_title(parse.tokens[span.start - 1].text)
-        title = parse.tokens[span.start - 1].text.rstrip(".") if titled else ""
-        alone = len(words) == 1 and title not in lexicon.template_words("titles_of_given_names")
-        surname = alone and (titled or first_name_gender(words[0]) is None)
-        if not surname:
+        is_surname = len(words) == 1 and _is_surname(parse, span.start)
+        if not is_surname:
             firsts[span.start] = region
-        if surname or len(words) == 2:
+        if is_surname or len(words) == 2:
             lasts[span.end - 1] = region
-    gender = _text_gender(parse) if len({parse.tokens[i].text for i in firsts}) == 1 else "unisex"
+    persons = {parse.tokens[i].text for i in firsts}
+    gender = _text_gender(parse) if len(persons) == 1 else "unisex"
 
     def other_names(index: int) -> list[str]:
-        if index not in firsts:
-            return [name for name, home in lexicon.surnames().items() if home == lasts[index]]
-        word, same = parse.tokens[index].text, first_name_gender(parse.tokens[index].text) or gender
-        listed = [n for n in lexicon.first_names().values() if n.region == firsts[index] and n.name != word]
-        return [n.name for n in listed if n.gender == same]
+        if index in firsts:
+            return _first_names_like(parse.tokens[index].text, firsts[index], gender)
+        return [name for name, home in lexicon.surnames().items() if home == lasts[index]]
 
     return _replaced_alike(parse, sorted({*firsts, *lasts}), other_names, rng)
 
 
+def _is_surname(parse: Text, index: int) -> bool:
+    """Whether a name of one word is a surname: after Mr, or where no list has it as a first name."""
+    title = parse.text_at(index - 1).rstrip(".")
+    if is_title(title):
+        return title not in lexicon.template_words("titles_of_given_names")
+    return first_name_gender(parse.tokens[index].text) is None
+
+
+def _first_names_like(word: str, region: str, gender: str) -> list[str]:
+    """The first names of a region, of the gender of a name or, where the lists know none, of another."""
+    same = first_name_gender(word) or gender
+    listed = [name for name in lexicon.first_names().values() if name.region == region]
+    return [name.name for name in listed if name.gender == same]
+
+
 def _region(words: list[str]) -> str | None:
     """Where a name is common, by the lists: a new name comes from there, so that nobody's origin changes."""
-    given, family = lexicon.first_names(), lexicon.surnames()
-    regions = {given[word].region for word in words if word in given}
-    regions |= {family[word] for word in words if word in family}
+    given = {name.name: name.region for name in lexicon.first_names().values()}
+    regions = {table[word] for table in (given, lexicon.surnames()) for word in words if word in table}
     if len(regions) == 1:
         return regions.pop()
     last = words[-1]
-    if len(words) == 2 and first_name_gender(words[0]) is None:
+    if regions or (len(words) == 2 and first_name_gender(words[0]) is None):
         return None
     elsewhere = last[-1] in "aiouz" or last in lexicon.template_words("surnames_elsewhere")
-    return "north_america" if not regions and last in named("surnames") and not elsewhere else None
+    return "north_america" if last in named("surnames") and not elsewhere else None
 
 
 def _replaced_alike(
@@ -94,10 +104,11 @@ def _replaced_alike(
     present = {token.text for token in parse.tokens}
     for index in indices:
         word = parse.tokens[index].text
-        if word not in chosen and (others := options(index)):
+        if word not in chosen:
+            others = options(index)
             fresh = [other for other in others if other not in {*present, *chosen.values()}]
-            chosen[word] = rng.choice(fresh or others)
-    return {index: chosen[word] for index in indices if (word := parse.tokens[index].text) in chosen}
+            chosen[word] = rng.choice(fresh or others or [word])
+    return {index: chosen[parse.tokens[index].text] for index in indices}
 
 
 def _text_gender(parse: Text) -> str:
@@ -123,10 +134,13 @@ def _renamed_places(parse: Text, rng: Random) -> dict[int, str]:
 def _is_plain_place(parse: Text, index: int) -> bool:
     """Whether a place has no article and no other name beside it: not the Saale, Bremen Museum."""
     token = parse.tokens[index]
-    alone = stands_in("plain-place", parse, index) and not parse.is_compound_part(index)
-    listed = any(row["name"] == token.text for row in tsv_file("words", "places"))
-    placed = token.dep in ("pobj", "dobj", "poss") or listed
-    return alone and placed and token.text[1:].islower() and token.text.isalpha()
+    placed = token.dep in ("pobj", "dobj", "poss") or token.text in _listed_places()
+    return placed and stands_in("plain-place", parse, index)
+
+
+@cache
+def _listed_places() -> frozenset[str]:
+    return frozenset(row["name"] for row in tsv_file("words", "places"))
 
 
 @dataclass(frozen=True)
@@ -145,19 +159,27 @@ class ChangeNumbers(ParseEdit):
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         if language_of(parse.text) not in ("", "en"):
             return _other_figures(parse, rng)
+        counting = [i for i in range(len(parse.tokens)) if _counts_freely(parse, i)]
         chosen: dict[str, str] = {}
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            dated = stands_in("clock-time", parse, index) or _is_calendar(parse, index)
-            numbers = stands_in("numbering", parse, index) and not _is_year(
-                parse, index
-            )  # Vega 9, the 165 road
-            if dated or numbers or parse.is_joined(index) or not _is_free(parse, index):
-                continue
+        for index in counting:
+            token = parse.tokens[index]
             fitting = _other_numbers(token, _limit(parse, index))
-            if token.text in chosen or fitting:
-                changes[index] = chosen[token.text] = chosen.get(token.text) or rng.choice(fitting)
-        return changes
+            if fitting and token.text not in chosen:
+                chosen[token.text] = rng.choice(fitting)
+        return {i: chosen[parse.tokens[i].text] for i in counting if parse.tokens[i].text in chosen}
+
+
+def _counts_freely(parse: Text, index: int) -> bool:
+    """Whether a number can change alone: no date, and not the end of a range, a fraction or an hour."""
+    free = stands_in("counts-freely", parse, index) and not _is_calendar(parse, index)
+    return free and not any(_ends_range(parse, index, middle) for middle in _RANGE)
+
+
+def _ends_range(parse: Text, index: int, middle: tuple[str, ...]) -> bool:
+    """Whether a number and these words stand before a number: two to five, 4 out of 5."""
+    start = index - len(middle)
+    words = [parse.word_at(place) for place in range(start, index)]
+    return words == list(middle) and _value(parse.word_at(start - 1)) > 0
 
 
 def _other_figures(parse: Text, rng: Random) -> dict[int, str]:
@@ -174,19 +196,6 @@ def _other_figures(parse: Text, rng: Random) -> dict[int, str]:
 
     written = {i: _FIGURE.sub(other, token.text) for i, token in enumerate(parse.tokens)}
     return {i: text for i, text in written.items() if text != parse.tokens[i].text}
-
-
-def _is_free(parse: Text, index: int) -> bool:
-    """Whether a number can change alone: not the end of a range, a fraction, "the two" or an hour."""
-    words = [token.text.lower() for token in parse.tokens]
-    for middle in _RANGE:
-        at = index - len(middle)
-        if at > 0 and tuple(words[at:index]) == middle and _value(words[at - 1]):
-            return False
-    before, after = parse.word_at(index - 1), parse.word_at(index + 1)
-    hour = (before == "at" and "." in words[index]) or after[:3] in ("a.m", "p.m", "am", "pm", "o'c", "o’c")
-    whole = after.removesuffix("s") not in lexicon.template_words("fractions")
-    return whole and not hour and stands_in("counts-freely", parse, index)
 
 
 def _limit(parse: Text, index: int) -> int:
@@ -213,16 +222,22 @@ def _other_numbers(token: Token, limit: int) -> list[str]:
         return [f"{other}.{part}" for other in range(int(whole) + 1, 2 * int(whole) + 3)]
     if value < 2:
         return []
-    if not word[0].isdigit():
-        if token.tag != "CD":
-            return []
-        same_form = {w: n for w, n in _number_words().items() if (n > 12) == (value > 12)}
-        apart = [other for other, n in same_form.items() if _is_apart(value, n) and n < limit]
-        return [lexicon.match_case(other, word) for other in apart]
+    return _figures_like(word, value, limit) if word[0].isdigit() else _words_like(token, value, limit)
+
+
+def _words_like(token: Token, value: int, limit: int) -> list[str]:
+    """Number words of the size of a value: up to twelve, or above."""
+    same_form = {word: n for word, n in _number_words().items() if (n > 12) == (value > 12)}
+    apart = [word for word, n in same_form.items() if _is_apart(value, n) and n < limit]
+    return [lexicon.match_case(word, token.text) for word in apart] if token.tag == "CD" else []
+
+
+def _figures_like(word: str, value: int, limit: int) -> list[str]:
+    """Numbers of as many digits as a value, as round as it is."""
     digits = len(str(value))
-    step = 10 ** max(digits - len(str(value).rstrip("0")), digits - 3)  # round numbers stay round
-    top = min(2 * value, 10**digits - 1, limit - 1)
-    others = [n for n in range(0, top + 1, step) if n > 1 and _is_apart(value, n) and len(str(n)) == digits]
+    step = 10 ** max(digits - len(str(value).rstrip("0")), digits - 3)
+    smallest, top = max(2, 10 ** (digits - 1)), min(2 * value, 10**digits - 1, limit - 1)
+    others = [n for n in range(0, top + 1, step) if n >= smallest and _is_apart(value, n)]
     return [f"{n:,}" if "," in word else str(n) for n in others]
 
 
@@ -265,15 +280,14 @@ def _is_year(parse: Text, index: int) -> bool:
 
 
 def _other_dates(parse: Text, index: int, distance: int) -> list[str]:
+    """Other months, weekdays, years or days for one; a year of the future stays in the future."""
     word = parse.tokens[index].text
     for group in ("months", "weekdays"):
-        words = word_list("checklist", "templates", group)
-        if word in words:
-            present = {token.text for token in parse.tokens}
-            return [other for other in words if other not in present] or [o for o in words if o != word]
-    if _is_year(parse, index):  # the future stays in the future
+        if word in lexicon.template_words(group):
+            return list(word_list("checklist", "templates", group))
+    if _is_year(parse, index):
         return [str(int(word) + (distance if int(word) > _PRESENT else -distance))]
-    return [str(day) for day in range(1, 29) if str(day) != word]
+    return [str(day) for day in range(1, 29)]
 
 
 @dataclass(frozen=True)
@@ -281,38 +295,40 @@ class NounsToPronouns(ParseEdit):
     """Subjects and objects become he, she, it or they; one that needs an unknown gender stays."""
 
     name = "nouns-to-pronouns"
+    version = 2
     criterion = "referential clarity"
     title = "pronouns that refer to nothing"
     tasks = ("summarisation",)
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes: dict[int, str] = {}
-        for sentence in parse.sentences:
-            if garbled(parse, sentence):
-                continue
-            for index in range(sentence.start, sentence.end):
-                replaced = _pronoun(parse, index)
-                if not replaced.keys() & changes.keys():
-                    changes |= replaced
-        single = sum(word != "" for word in changes.values()) == 1
-        opening = parse.first_word(parse.sentences[-1]) if parse.sentences else None
-        # What the last sentence takes up at once is a plain reference.
-        return {} if single and opening and changes.get(opening) else changes
+        clear = [sentence for sentence in parse.sentences if not garbled(parse, sentence)]
+        for index in (index for sentence in clear for index in range(sentence.start, sentence.end)):
+            replaced = _pronoun(parse, index)
+            if changes.keys().isdisjoint(replaced):
+                changes |= replaced
+        return {} if _only_takes_up(parse, changes) else changes
+
+
+def _only_takes_up(parse: Text, changes: Mapping[int, str]) -> bool:
+    """Whether all that changes is how the last sentence opens after another: a plain reference."""
+    if sum(map(bool, changes.values())) != 1:
+        return False
+    opening = parse.first_word(parse.sentences[-1])
+    return bool(opening and changes.get(opening))
 
 
 def _pronoun(parse: Text, index: int) -> dict[int, str]:
     """The changes that put a pronoun for a noun's whole phrase; empty where a pronoun would not do."""
-    token = parse.tokens[index]
-    if token.dep not in ("nsubj", "nsubjpass", "dobj") or token.pos not in ("NOUN", "PROPN"):
+    span = _phrase(parse, index) if stands_in("subject-or-object", parse, index) else None
+    if span is None or not _is_beside_verb(parse, index, span):
         return {}
-    span, kind = _phrase(parse, index), _referent(parse, index)
-    if span is None or kind is None or not _is_beside_verb(parse, index, span):
+    kind = _referent(parse, index, span)
+    if kind is None or (kind == "plural" and stands_in("singular-verb", parse, index)):  # they needs
         return {}
-    if kind == "plural" and stands_in("singular-verb", parse, index):
-        return {}  # they needs
-    governed = span.start > 0 and parse.tokens[span.start - 1].pos == "VERB"  # makes tides larger
-    clause = token.dep != "dobj" and (not governed or stands_in("finite-clause", parse, index))
-    return edit.dropped([span]) | {span.start: (_SUBJECT if clause else _OBJECT)[kind]}
+    free = stands_in("finite-clause", parse, index) or not stands_in("after-verb", parse, span.start)
+    is_subject = stands_in("subject", parse, index) and free  # not: makes tides larger
+    return edit.dropped([span]) | {span.start: (_SUBJECT if is_subject else _OBJECT)[kind]}
 
 
 def _phrase(parse: Text, index: int) -> Span | None:
@@ -325,38 +341,36 @@ def _phrase(parse: Text, index: int) -> Span | None:
     return span if not tied and stands_in("pronoun-phrase", parse, span.start, span.end) else None
 
 
-def _referent(parse: Text, index: int) -> str | None:
+def _referent(parse: Text, index: int, span: Span) -> str | None:
     """Plural, thing, male or female; None for a person whose gender is unknown."""
-    token = parse.tokens[index]
-    name = next((n for n in names(parse) if n.start <= index < n.end), None)
-    person = name is not None and name.label == PERSON
-    whole = parse.subtree(index)
-    if name is not None and (whole is None or whole.start > name.start or whole.end < name.end):
+    name = next((name for name in names(parse) if name.start <= index < name.end), None)
+    if name is None:
+        return _referent_of_noun(parse, index)
+    if span.start > name.start:
         return None  # the parse cuts the name
-    several = token.tag == "NNS" and not person
-    group = (name is not None and not person) or token.text in ("side", *lexicon.template_words("collective"))
-    team = group and stands_in("team-verb", parse, index)
-    if several or team or stands_in("counts-as-plural", parse, index):
+    if stands_in("counts-as-plural", parse, index):
         return "plural"
-    if name is not None:
-        return _person_gender(parse, name) if name.label == PERSON else "thing"
-    if token.pos == "PROPN" or token.entity == "PERSON" or not token.text.islower():
-        opens = index == parse.first_word(parse.sentence_of(index)) and token.pos == "NOUN"
-        if not opens or not edit.known_classes(token.text):
-            return None  # a name that nothing confirms
-    if gender := lexicon.gendered(token.text.lower()) or lexicon.gendered(edit.lemma_of(token.text, "noun")):
-        return gender
-    if group and any(t.text.lower() in ("they", "their", "them") for t in parse.tokens):
-        return None  # a couple and their child
-    return None if stands_in("names-person", parse, index) else "thing"
+    if name.label == PERSON:
+        return _person_gender(parse, name)
+    return "plural" if stands_in("several-or-team", parse, index) else "thing"
+
+
+def _referent_of_noun(parse: Text, index: int) -> str | None:
+    """What a common noun stands for; None for persons whose gender is unknown, and for unknown names."""
+    if stands_in("several", parse, index):
+        return "plural"
+    if not stands_in("common-noun", parse, index):
+        return None
+    person = stands_in("names-person", parse, index) or stands_in("group-of-persons", parse, index)
+    return lexicon.gendered(parse.word_at(index)) or (None if person else "thing")
 
 
 def _person_gender(parse: Text, name: Span) -> str | None:
     """A named person's gender: by a title, the first name, or the same name in full; or None."""
-    own = [parse.tokens[i].text for i in range(name.start, name.end)]
-    full = [n for n in names(parse) if n.label == PERSON and n.end - n.start > 1]
-    firsts = [parse.tokens[n.start].text for n in full if parse.tokens[n.end - 1].text == own[-1]]
-    for word in [parse.word_at(name.start - 1), *firsts, own[0]]:
+    last = parse.tokens[name.end - 1].text
+    persons = [span for span in names(parse) if span.label == PERSON]
+    firsts = [parse.tokens[n.start].text for n in persons if parse.tokens[n.end - 1].text == last]
+    for word in [parse.word_at(name.start - 1), *firsts, parse.tokens[name.start].text]:
         listed = lexicon.gendered(word.lower()) or lexicon.gendered(f"{word.lower()}.")
         if (gender := first_name_gender(word) or listed) in ("male", "female"):
             return gender if _text_gender(parse) in (gender, "unisex") else None
@@ -365,15 +379,9 @@ def _person_gender(parse: Text, name: Span) -> str | None:
 
 def _is_beside_verb(parse: Text, index: int, span: Span) -> bool:
     """Whether the phrase is next to its verb, so that the parse can be trusted and a pronoun fits."""
-    tokens, token = parse.tokens, parse.tokens[index]
-    if not stands_in("trusted-verb", parse, index):
-        return False
-    if token.dep == "dobj":
-        continues = span.end < len(tokens) and tokens[span.end].tag in edit.FINITE_TAGS | {"VB"}
-        whole = span.start == token.head + 1 and not continues
-        return whole and stands_in("plain-verb", parse, index)
-    if span.start > token.head or (span.start > 0 and tokens[span.start - 1].pos == "ADP"):
-        return False  # said the owner; in June Seehofer spoke
-    between = tokens[span.end : token.head]
-    direct = all(t.head == token.head and t.dep in ("aux", "auxpass", "neg", "advmod") for t in between)
-    return direct and all(t.text != "," for t in between) and not stands_in("loose-before", parse, index)
+    verb = parse.tokens[index].head
+    if not stands_in("subject", parse, index):
+        return span.start == verb + 1 and stands_in("object-beside-verb", parse, index, span.end)
+    after_preposition = stands_in("after-preposition", parse, span.start)  # in June Seehofer spoke
+    beside = span.start <= verb and stands_in("subject-beside-verb", parse, index, span.end)
+    return beside and not after_preposition and not stands_in("loose-before", parse, index)

@@ -17,7 +17,7 @@ from itertools import islice
 
 from assay.datasets import lexicon
 from assay.files import toml_file, word_set
-from assay.models.nlp import Token
+from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.edit import Text
 
@@ -60,6 +60,11 @@ def _fits(frame: str, parse: Text, index: int) -> bool:
     """Whether a word stands in its synonym's frame; one that names none is replaced where any word is."""
     named = bool(frame) and parse.tokens[index].pos not in ("NOUN", "PROPN")
     return stands_in(frame, parse, index) and (named or stands_in("replaceable", parse, index))
+
+
+def standing(frame: str, parse: Text, phrases: Iterable[Span]) -> list[Span]:
+    """The phrases that stand in a frame."""
+    return [phrase for phrase in phrases if stands_in(frame, parse, phrase.start, phrase.end)]
 
 
 def stands_in(frame: str, parse: Text, start: int, end: int | None = None) -> bool:
@@ -118,7 +123,8 @@ def _accepted(values: Iterable[str]) -> frozenset[str]:
     lists: dict[str, Iterable[str]] = {}
     for file in ("rewordings", "templates", "nouns"):
         lists |= toml_file("checklist", file)
-    lists |= {"people": lexicon.people(), "stop_words": word_set("words", "stop_words")}
+    lists |= {"people": lexicon.people(), "gendered": lexicon.genders()}
+    lists |= {"stop_words": word_set("words", "stop_words")}
     return frozenset(word for value in values for word in (lists[value[1:]] if value[0] == "@" else (value,)))
 
 
@@ -150,6 +156,7 @@ _SHAPES: Mapping[str, Callable[[Token], bool]] = {
     "alnum": lambda token: token.text.isalnum(),
     "lower": lambda token: token.text.islower(),
     "capital": lambda token: token.text[:1].isupper(),
+    "decimal": lambda token: "." in token.text,
     "digit": lambda token: any(map(str.isdigit, token.text)),
     "short": lambda token: len(token.text) < 3,
     "address": edit.is_address,
@@ -174,6 +181,8 @@ _PLACES: Mapping[str, Callable[[Text, int, int], Collection[int]]] = {
     "near": lambda parse, start, end: range(max(0, start - 2), min(end + 1, len(parse.tokens))),
     "nearby": lambda parse, start, end: range(start - 3, end + 3),
     "head": lambda parse, start, end: (parse.tokens[start].head,),
+    "before-head": lambda parse, start, end: (parse.tokens[start].head - 1,),
+    "sentence-opening": lambda parse, start, end: (parse.sentence_of(start).start,),
     "governor": lambda parse, start, end: (parse.tokens[parse.tokens[start].head].head,),
     "between": lambda parse, start, end: range(end, parse.tokens[start].head),
     "counted": lambda parse, start, end: (parse.tokens[end].head if end < len(parse.tokens) else end,),

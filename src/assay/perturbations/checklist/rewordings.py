@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"n['’]t\b|\w+?(?=n['’]t\b|\b)")
 REWORDINGS = word_list("checklist", "rewordings", "rewordings")  # that `rewording` draws from
 _ARTICLE = re.compile(r"\b([Aa]n?) (\w+)")
-_QUOTES = ('"', "“", "”", "'", "‘", "’", "``", "''")
+_ENDS = tuple('.!?"”。！？؟۔।')
 
 
 @dataclass(frozen=True)
@@ -41,42 +41,25 @@ class OptionalThat(ParseEdit):
     expect = "same"
 
     def changes(self, parse: Text, rng: Random) -> Changes:
-        changes: dict[int, str] = {}
-        for sentence in parse.sentences:
-            for index in range(sentence.start + 1, sentence.end):
-                changes |= _clause_that(parse, index, sentence)
-        return changes
+        clauses = [i for i in range(len(parse.tokens)) if stands_in("told-clause", parse, i)]
+        return {index: word for clause in clauses for index, word in _clause_that(parse, clause).items()}
 
 
-def _clause_that(parse: Text, index: int, sentence: Span) -> Changes:
-    """The conjunction between a verb of saying or thinking and its clause."""
-    tokens, clause = parse.tokens, parse.tokens[index]
-    governor = clause.head
-    if clause.dep != "ccomp" or clause.pos not in ("VERB", "AUX") or governor >= index:
-        return {}
-    asked = any(t.tag in edit.QUESTION_TAGS for t in tokens[sentence.start : index])
-    subject = parse.child(index, *edit.SUBJECTS)
+def _clause_that(parse: Text, clause: int) -> Changes:
+    """The conjunction between a verb of saying or thinking and its clause, put in or left out."""
+    subject, mark = parse.child(clause, *edit.SUBJECTS), parse.child(clause, "mark")
     span = parse.subtree(subject) if subject is not None else None
-    if asked or span is None or not stands_in("takes-clause", parse, governor):
+    if span is None or stands_in("not-after-that", parse, span.start):
         return {}
-    at = governor + 1
-    if tokens[at].tag == "PRP" and tokens[at].dep in ("dative", "dobj"):
-        at += 1  # told me that
-    first, mark = tokens[span.start], parse.child(index, "mark")
-    if tokens[at - 1].tag == "VBG" or first.text.lower() in ("that", "this", "those", "so", "what"):
+    told = parse.tokens[clause].head + 1
+    at = told + 1 if stands_in("told-person", parse, told) else told  # told me that
+    if parse.tokens[at - 1].tag == "VBG":
         return {}
     if mark is not None:
-        bare = tokens[mark].text == "that" and mark == at and span.start == mark + 1
+        bare = mark == at == span.start - 1 and parse.word_at(mark) == "that"
         return {mark: ""} if bare and span.end - span.start <= 3 else {}
-    helpers = [t for t in parse.children(index) if t.dep in ("aux", "auxpass")]
-    finite = any(t.tag in edit.FINITE_TAGS for t in (clause, *helpers))  # not: may I know your order please
-    stranded = tokens[parse.word_indices(sentence)[-1]].tag == "IN"  # tell me the bill would come to
-    speech = tokens[governor - 1].text in (*_QUOTES, ",") if governor else False  # ”, said the owner
-    lemma = edit.lemma_of(tokens[governor].text, "verb")
-    clipped = lemma in ("guess", "hope", "wish") and sentence.end - index < 3
-    to_nobody = lemma == "tell" and at == governor + 1
-    plain = span.start == at and first.tag in ("PRP", "DT", "EX", "PRP$")
-    if not plain or speech or clipped or to_nobody or stranded or not finite:
+    plain = span.start == at and stands_in("after-that", parse, at)
+    if not plain or not stands_in("states", parse, clause):
         return {}
     return {at: f"that {parse.uncapitalised(Span(at, at + 1))}"}
 
@@ -105,56 +88,51 @@ class CaptionForm(Perturbation):
 
 def _other_tense(parse: Text, sentence: Span) -> Changes:
     """A dog runs and jumps: A dog is running and jumping; and back; a dog running: a dog is running."""
-    tokens, root = parse.tokens, parse.root_of(sentence)
-    if root is None or tokens[root].pos == "NOUN":
-        return _fragment_to_sentence(parse, sentence, root) if root is not None else {}
+    root = parse.root_of(sentence)
+    if root is None or stands_in("is-noun", parse, root):
+        return {} if root is None else _fragment_to_sentence(parse, root)
     subject = parse.child(root, "nsubj")
-    if subject is None or subject > root or tokens[subject].pos not in ("NOUN", "PRON"):
+    if subject is None or not stands_in("captions-subject", parse, subject):
         return {}
-    joined = [i for i, t in enumerate(tokens) if t.dep == "conj" and t.head == root and t.pos == "VERB"]
-    lemmas = {verb: edit.lemma_of(tokens[verb].text, "verb") for verb in (root, *joined)}
-    denied = any(t.dep in ("neg", "nsubjpass") for t in parse.children(root))
-    if denied or word_set("checklist", "rewordings", "stative") & set(lemmas.values()):
+    joined = [i for i in parse.dependents(root) if stands_in("joined-verb", parse, i)]
+    lemmas = {verb: edit.lemma_of(parse.tokens[verb].text, "verb") for verb in (root, *joined)}
+    if word_set("checklist", "rewordings", "stative") & set(lemmas.values()):
         return {}
     return _to_simple(parse, root, lemmas) or _to_progressive(parse, root, lemmas)
 
 
 def _to_simple(parse: Text, root: int, lemmas: Mapping[int, str]) -> Changes:
-    tokens = parse.tokens
-    helpers = [i for i, t in enumerate(tokens) if t.dep == "aux" and t.head in lemmas]
-    if len(helpers) != 1 or helpers[0] > root or tokens[helpers[0]].text not in ("is", "are"):
+    """A dog is running: A dog runs."""
+    helpers = [i for verb in lemmas for i in parse.dependents(verb) if parse.tokens[i].dep == "aux"]
+    participles = all(stands_in("going-on", parse, verb) for verb in lemmas)
+    if len(helpers) != 1 or not participles or parse.tokens[helpers[0]].text not in ("is", "are"):
         return {}
-    if lemmas[root] == "go" or any(tokens[verb].tag != "VBG" for verb in lemmas):
-        return {}
-    forms = _inflected(lemmas, "VBZ" if tokens[helpers[0]].text == "is" else "VBP")
-    return {helpers[0]: "", **forms} if forms else {}
+    tag = "VBZ" if parse.tokens[helpers[0]].text == "is" else "VBP"
+    return {helpers[0]: "", **_inflected(lemmas, tag)}
 
 
 def _to_progressive(parse: Text, root: int, lemmas: Mapping[int, str]) -> Changes:
-    tokens = parse.tokens
-    present = all(tokens[verb].tag in ("VBZ", "VBP") and tokens[verb - 1].dep != "advmod" for verb in lemmas)
-    complements = {t.dep for verb in lemmas for t in parse.children(verb)}
+    """A dog runs: A dog is running."""
     forms = _inflected(lemmas, "VBG")
-    if not present or not forms or complements & {"aux", "auxpass", "mark", "ccomp", "xcomp"}:
+    if not all(stands_in("plain-present", parse, verb) for verb in lemmas):
         return {}
-    return forms | {root: f"{'is' if tokens[root].tag == 'VBZ' else 'are'} {forms[root]}"}
+    return forms | {root: f"{'is' if parse.tokens[root].tag == 'VBZ' else 'are'} {forms[root]}"}
 
 
 def _inflected(lemmas: Mapping[int, str], tag: str) -> dict[int, str]:
-    """Every verb in the form of a tag; empty where one form is unknown."""
-    forms = {verb: form for verb, lemma in lemmas.items() if (form := edit.inflect(lemma, tag))}
-    return forms if len(forms) == len(lemmas) else {}
+    """Every verb in the form of a tag; as it is where that form is unknown."""
+    return {verb: edit.inflect(lemma, tag) or lemma for verb, lemma in lemmas.items()}
 
 
-def _fragment_to_sentence(parse: Text, sentence: Span, noun: int) -> Changes:
+def _fragment_to_sentence(parse: Text, noun: int) -> Changes:
     """A dog running on grass: A dog is running on grass."""
-    tokens, verb = parse.tokens, parse.child(noun, "acl")
-    counted = tokens[sentence.start].tag in ("DT", "CD") or tokens[noun].tag == "NNS"
-    if verb is None or not 0 < verb - noun < 6 or not counted or not stands_in("fragment-verb", parse, verb):
+    verb = parse.child(noun, "acl")
+    if verb is None or not 0 < verb - noun < 6 or not stands_in("counted-noun", parse, noun):
         return {}
-    several = tokens[noun].tag in ("NNS", "NNPS") or tokens[noun].text.lower() == "people"
-    several |= any(t.dep == "conj" for t in parse.children(noun))
-    return {verb: f"{'are' if several else 'is'} {tokens[verb].text}"}
+    if not stands_in("fragment-verb", parse, verb):
+        return {}
+    be = "are" if stands_in("several-or-joined", parse, noun) else "is"
+    return {verb: f"{be} {parse.tokens[verb].text}"}
 
 
 @dataclass(frozen=True)
@@ -190,37 +168,43 @@ class AlternativeReference(Perturbation):
 
 
 def _is_equal(record: Record, text: str) -> bool:
+    """Whether a reference is about as long as the text and says the same, as far as words show it."""
     gold, other = len(record.gold.split()), len(text.split())
     if text.strip() == record.gold.strip() or not SHORTEST * gold <= other <= LONGEST * gold:
         return False
     rest = [record.gold, *(reference for reference in record.references if reference != text)]
     known = " ".join([*rest, *record.context[-1:]])
-    source = f"{known} {record.source or ''}".lower()
-    exact = [w.lower() for w in _WORD.findall(text) if w[0].isupper() or w[0].isdigit()]
-    sure = all(w in source for w in exact if w in content_words(text))
-    if not sure or content_recall(text, known) < LEAST_KNOWN or _errs(text):
+    source = " ".join(filter(None, [known, record.source])).lower()
+    exact = [word.lower() for word in _WORD.findall(text) if word[0].isupper() or word[0].isdigit()]
+    names_more = any(word not in source for word in content_words(text).intersection(exact))
+    if names_more or content_recall(text, known) < LEAST_KNOWN or _errs(text):
         return False
     return content_recall(record.gold, text) >= LEAST_RECALL and not _conflict(record.gold, text)
 
 
 def _conflict(gold: str, text: str) -> bool:
     """Whether a text names another gender, thing, direction, posture or colour, or one of them denies."""
-    words = [set(_TOKEN.findall(version.lower())) for version in (gold, text)]
-    genders = [{lexicon.gendered(word) for word in version} for version in words]
-    looks = [version & lexicon.template_words("attributes_safe") for version in words]
-    alone, other = words[0] - words[1], words[1] - words[0]
     data = toml_file("checklist", "rewordings")
-    turned = any(a in alone and b in other for pair in data["directions"] for a, b in (pair, pair[::-1]))
+    words, others = (set(_TOKEN.findall(version.lower())) for version in (gold, text))
+    added, lost = others - words, words - others
+    genders, other_genders = ({lexicon.gendered(word) for word in version} for version in (words, others))
+    pairs = [*data["directions"], *(pair[::-1] for pair in data["directions"])]
     claims = [lexicon.template_words("denying"), *map(set, data["postures"])]
-    unlike = any(words[0].isdisjoint(claim) != words[1].isdisjoint(claim) for claim in claims)
-    unlike |= any(not other.isdisjoint(lexicon.siblings().get(("noun", word), ())) for word in alone)
-    recoloured = bool(looks[0]) and not looks[1] <= looks[0]
-    return not genders[1] <= {*genders[0], None} or turned or unlike or recoloured
+    colours = lexicon.template_words("attributes_safe")
+    return (
+        not other_genders <= {*genders, None}
+        or any(first in lost and second in added for first, second in pairs)
+        or any(words.isdisjoint(claim) != others.isdisjoint(claim) for claim in claims)
+        or any(added.intersection(lexicon.siblings().get(("noun", word), ())) for word in lost)
+        or bool(words & colours and added & colours)
+    )
 
 
 def _errs(text: str) -> bool:
     """Whether a text in English is no whole sentence or has a slip of grammar that its parse shows."""
-    if text[:1].islower() or text.rstrip()[-1] not in '.!?"”。！？؟۔।':
+    if text[:1].islower() or not text.rstrip().endswith(
+        (".", "!", "?", '"', "”", "。", "！", "？", "؟", "۔", "।")
+    ):
         return True
     if language_of(text) not in ("en", ""):
         return False

@@ -9,20 +9,16 @@ from dataclasses import dataclass
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised, gendered, people, template_words
+from assay.datasets.lexicon import capitalised, template_words
 from assay.files import word_list, word_set
 from assay.language import full_stop, join_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.checklist.frames import standing, stands_in
 from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.entities import PERSON, names
 
-_NOUNS = ("NN", "NNS", "NNP", "NNPS")
 _TELLING = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
-_TIMES = ("DATE", "TIME")
-_MARKS = frozenset(",;:.!?…")
-_BRACKETS = frozenset('()[]"“”')
 _QUOTES = ('"', "”", "'", "’")
 
 
@@ -63,24 +59,29 @@ def _leans(parse: Text, sentence: Span) -> bool:
     first = parse.first_word(sentence)
     if first is None or len(parse.word_indices(sentence)) < 2:
         return False
-    if parse.word_at(first) == "the":  # a lady; the lady
-        head = next((parse.tokens[c.end - 1].text for c in parse.chunks if c.start == first), None)
-        new = [c for c in parse.chunks if c.end <= first and parse.word_at(c.start) in ("a", "an")]
-        return any(parse.tokens[c.end - 1].text == head for c in new)
-    pronoun = parse.tokens[first].tag in ("PRP", "PRP$")
+    if parse.word_at(first) == "the":
+        return _is_named_again(parse, first)
     leans = parse.word_at(first) in template_words("leaning_openings")
-    return leans and (not pronoun or _has_antecedent(parse, sentence, first))
+    return leans and (not stands_in("pronoun", parse, first) or _has_antecedent(parse, sentence, first))
+
+
+def _is_named_again(parse: Text, start: int) -> bool:
+    """Whether the phrase that starts here takes up one with "a": a lady; the lady."""
+    head = {chunk.start: parse.tokens[chunk.end - 1].text for chunk in parse.chunks}.get(start)
+    new = [chunk for chunk in parse.chunks if parse.word_at(chunk.start) in ("a", "an")]
+    return any(chunk.end <= start and parse.tokens[chunk.end - 1].text == head for chunk in new)
 
 
 def _has_antecedent(parse: Text, sentence: Span, pronoun: int) -> bool:
     """Whether an earlier sentence says whom a pronoun means: a person for he, a plural for they."""
-    word, earlier = parse.word_at(pronoun), parse.tokens[: sentence.start]
+    word = parse.word_at(pronoun)
     if word[:2] in ("he", "hi", "sh"):
-        persons = any(n.label == PERSON and n.end <= sentence.start for n in names(parse))
-        return persons or any(t.tag == "NN" and (t.lemma in people() or gendered(t.lemma)) for t in earlier)
+        persons = [name.end for name in names(parse) if name.label == PERSON]
+        named = min(persons, default=sentence.end) <= sentence.start
+        return named or stands_in("after-person", parse, sentence.start)
     if word[:3] == "the":
-        return any(t.tag == "NNS" or t.dep == "conj" or t.lemma in people() for t in earlier)
-    return word in ("it", "its") and not stands_in("dummy-it", parse, pronoun)
+        return stands_in("after-several", parse, sentence.start)
+    return not stands_in("dummy-it", parse, pronoun)
 
 
 @dataclass(frozen=True)
@@ -219,14 +220,14 @@ class SplitSentence(ParseEdit):
 
 def _before_verb(parse: Text, sentence: Span) -> int | None:
     """The last word before the main verb and its auxiliaries; None where the subject is not before them."""
-    tokens, root = parse.tokens, parse.root_of(sentence)
-    if root is None or tokens[root].pos not in ("VERB", "AUX"):
+    root = parse.root_of(sentence)
+    if root is None or not stands_in("is-verb", parse, root):
         return None
-    dependents = [i for i in range(sentence.start, root) if tokens[i].head == root]
-    verb = next((i for i in dependents if tokens[i].dep in ("aux", "auxpass")), root)
-    subjects = [i for i in dependents if tokens[i].dep.startswith("nsubj")]
-    is_after = bool(subjects) and subjects[-1] < verb
-    return verb - 1 if is_after and stands_in("breakable", parse, verb - 1) else None
+    helper = parse.child(root, "aux", "auxpass")
+    verb = root if helper is None else min(root, helper)
+    subjects = [i for i in parse.dependents(root) if i < root and parse.tokens[i].dep.startswith("nsubj")]
+    is_before = max(subjects, default=verb) < verb
+    return verb - 1 if is_before and stands_in("breakable", parse, verb - 1) else None
 
 
 @dataclass(frozen=True)
@@ -252,10 +253,13 @@ class RepeatPhrases(ParseEdit):
 
 def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
     """The noun phrases of a sentence, as written inside one; only the main subject, if it is one."""
-    inside = [c for c in parse.chunks if sentence.start <= c.start and c.end <= sentence.end]
-    independent = [c for c in inside if stands_in("independent", parse, c.start, c.end)]
-    chosen = [c for c in independent if stands_in("main-subject", parse, c.end - 1)] or independent
-    phrases = [parse.uncapitalised(c) if c.start == sentence.start else parse.piece(c) for c in chosen]
+    inside = [chunk for chunk in parse.chunks if parse.sentence_of(chunk.start) == sentence]
+    independent = standing("independent", parse, inside)
+    subjects = [chunk for chunk in independent if stands_in("main-subject", parse, chunk.end - 1)]
+    phrases = []
+    for chunk in subjects or independent:
+        opens = chunk.start == sentence.start
+        phrases.append(parse.uncapitalised(chunk) if opens else parse.piece(chunk))
     return [phrase for phrase in phrases if not set(phrase) & set('"“”()[],;:')]
 
 
@@ -290,10 +294,7 @@ class DropObjects(ParseEdit):
     share: float = 1.0
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        unseen = template_words("settings") | template_words("place_nouns")
-        nouns = [i for i, t in enumerate(parse.tokens) if t.pos in ("NOUN", "PROPN")]
-        things = [i for i in nouns if parse.word_at(i) not in unseen]
-        objects = [s for s in loose_phrases(parse) if any(s.start <= i < s.end for i in things)]
+        objects = standing("holds-thing", parse, loose_phrases(parse))
         return edit.dropped(within_half(parse, edit.draw_share(objects, self.share, rng)))
 
 
@@ -355,23 +356,16 @@ def within_half(parse: Text, spans: Sequence[Span]) -> list[Span]:
 
 def _loose_phrase(parse: Text, index: int) -> Span | None:
     """The phrase that a token heads, if its sentence can lose it."""
-    token = parse.tokens[index]
-    if token.dep not in ("prep", "relcl", "appos", "acl"):
-        return None
-    whole = parse.subtree(index)
+    whole = parse.subtree(index) if stands_in("heads-phrase", parse, index) else None
     words = parse.word_indices(whole) if whole else []
-    if not words or words[-1] == words[0]:
+    if len(words) < 2:
         return None
     span = Span(words[0], words[-1] + 1)  # marks at either end belong to the sentence
     if not _is_separate(parse, index, span) or not _is_missed(parse, span):
         return None
-    on_noun = parse.tokens[token.head].tag in _NOUNS
-    if token.dep == "prep":
-        on_it = stands_in("loose-on-noun", parse, index) if on_noun else _is_loose_on_verb(parse, index, span)
-        loose = on_it and stands_in("complete", parse, index)
-    else:
-        loose = on_noun and _is_loose_clause(parse, index, span)
-    return _with_commas(parse, index, span) if loose else None
+    is_preposition = parse.tokens[index].dep == "prep"
+    is_loose = _is_loose_preposition if is_preposition else _is_loose_clause
+    return _with_commas(parse, index, span) if is_loose(parse, index, span) else None
 
 
 def _is_missed(parse: Text, span: Span) -> bool:
@@ -383,54 +377,39 @@ def _is_missed(parse: Text, span: Span) -> bool:
 
 def _is_separate(parse: Text, index: int, span: Span) -> bool:
     """Whether the neighbours surely do not belong to the phrase, whatever the parse says."""
-    sentence, inside = parse.sentence_of(span.start), parse.tokens[span.start : span.end]
-    bound = parse.word_at(span.start - 1) in template_words("phrase_bound_before")
-    if bound or span.end > sentence.end or any(t.text in _BRACKETS for t in inside):
+    separate = stands_in("separate", parse, span.start, span.end)
+    return separate and stands_in("separate-by-head", parse, index, span.end)
+
+
+def _is_loose_preposition(parse: Text, index: int, span: Span) -> bool:
+    """Whether a phrase only adds to its noun, or says of its verb where or when: people (in the morning)."""
+    if not stands_in("complete", parse, index):
         return False
-    if span.end == sentence.end:
-        return True
-    token, after = parse.tokens[index], parse.tokens[span.end]
-    if not edit.is_word(after):
-        named = parse.tokens[span.end + 1].pos in ("NOUN", "PROPN") if span.end + 1 < sentence.end else False
-        return after.text in _MARKS and not (named and token.dep == "prep" and span.start > sentence.start)
-    if after.pos in ("AUX", "VERB"):  # its subject may be in the phrase
-        listed = any(t.text == "," or t.dep == "cc" for t in inside)
-        return parse.tokens[token.head].tag in _NOUNS and not listed and after.tag in edit.FINITE_TAGS
-    second = parse.tokens[span.end + 1].tag if after.pos == "CCONJ" and span.end + 1 < sentence.end else ""
-    if second in ("JJ", "NN", "NNS", "PRP$", "CD"):
-        return False  # in a leather jacket and striped shirt
-    if after.pos == "ADP" and token.dep == "prep" and token.head == index - 1:
-        return False  # a man with a baby in a sling
-    bound = after.text.lower() in template_words("phrase_bound_behind")
-    return after.pos in ("CCONJ", "ADP", "SCONJ") and not bound
-
-
-def _is_loose_on_verb(parse: Text, index: int, span: Span) -> bool:
-    """He sees people (in the morning), it was sold by her (in 1934): where and when."""
+    if stands_in("on-noun", parse, index):
+        return stands_in("loose-on-noun", parse, index)
     if not stands_in("where-or-when", parse, index):
         return False
     if span.start == parse.sentence_of(index).start:
         return parse.word_at(span.end) == ","
-    timed = any(t.entity in _TIMES for t in parse.tokens[span.start : span.end])
-    complete = stands_in("complete-verb", parse, index) or (timed and stands_in("active-verb", parse, index))
-    return complete and stands_in("last-on-verb", parse, index)
+    timed = stands_in("timed", parse, span.start, span.end) and stands_in("active-verb", parse, index)
+    return stands_in("last-on-verb", parse, index) and (timed or stands_in("complete-verb", parse, index))
 
 
 def _is_loose_clause(parse: Text, index: int, span: Span) -> bool:
     """Whether a relative clause, apposition or participle only adds to a noun that is clear without it."""
-    token, first = parse.tokens[index], parse.tokens[span.start]
-    between = [t.text for t in parse.tokens[token.head + 1 : span.start]]
+    noun = parse.tokens[index].head
+    between = [token.text for token in parse.tokens[noun + 1 : span.start]]
     if between not in ([], [","]) or not stands_in("added-clause", parse, index):
         return False
-    commas, closed = parse.word_at(span.start - 1) == ",", parse.word_at(span.end) in ("", *_MARKS)
-    if token.dep == "appos":
-        listed = any(t.text == "," for t in parse.tokens[span.start : span.end])
-        return commas and closed and not listed and first.pos != "ADV"
-    if first.tag not in edit.QUESTION_TAGS if token.dep == "relcl" else index != span.start:
+    if parse.tokens[index].dep == "appos":
+        return stands_in("apposition", parse, span.start, span.end)
+    if not stands_in("opens-clause", parse, span.start):
         return False
-    governor = parse.tokens[token.head].head
-    cleft = any(t.head == governor and t.text.lower() == "it" for t in parse.tokens)  # it was a carrot that
-    return closed if commas else not cleft and stands_in("clear-noun", parse, index)
+    if between:
+        return stands_in("ends-at-mark", parse, span.start, span.end)
+    governor = parse.tokens[noun].head
+    cleft = any(parse.word_at(i) == "it" for i in parse.dependents(governor))  # it was a carrot that
+    return not cleft and stands_in("clear-noun", parse, index)
 
 
 def _with_commas(parse: Text, index: int, span: Span) -> Span:
