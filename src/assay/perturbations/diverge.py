@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 
 from assay.core import Perturbation, Record
@@ -58,7 +58,7 @@ class BertDiverge(Perturbation):
         text = read(record.gold)
         count = round(self.level * len(text.tokens))
         changes = self._by_masked(text, count, rng) if self.model else _by_causal(text, count, rng)
-        return text.replaced(changes) if changes else None
+        return text.replaced(changes)
 
     def _by_masked(self, text: Text, count: int, rng: Random) -> dict[int, str]:
         places = _free_places(text)
@@ -100,11 +100,12 @@ class MaskedWords(Perturbation):
         text = read(record.gold)
         ends = "?" if record.task == "question-generation" else ""
         spans = [span for span in text.sentences if ends in text.piece(span)]
-        nouns = {i for s in spans for i in range(s.start, s.end) if stands_in("maskable-noun", text, i)}
-        options = fillings(text, nouns, of_one_kind=True)
+        asked = [i for span in spans for i in range(span.start, span.end)]
+        nouns = [i for i in asked if stands_in("maskable-noun", text, i)]
+        options = fillings(text, [i for i in nouns if _listed_kind(text.tokens[i].text)])
         drawn = edit.draw_share(list(options), self.share, rng)
         changes = {place: word for place in drawn if (word := _draw(options[place], rng, _LEAST_SURE))}
-        return edit.rewrite(text, changes) if changes else None
+        return edit.rewrite(text, changes)
 
 
 @cache
@@ -137,31 +138,37 @@ def _draw(choices: fill.Choices, rng: Random, least: float = _LEAST) -> str | No
     return rng.choices(list(words), [math.exp(gain) for gain in words.values()])[0] if words else None
 
 
-def fillings(
-    text: Text, among: Container[int] | None = None, *, of_one_kind: bool = False
-) -> dict[int, fill.Choices]:
+def fillings(text: Text, among: Container[int] | None = None) -> dict[int, fill.Choices]:
     """The content words that likely ones of another meaning may replace, with those; none without a model.
 
-    Only the words `among` these are looked at, where given; `of_one_kind` asks for nouns that name what the
-    old one does.
+    Where words `among` which to look are given, only these are replaced, by words of their kind.
     """
-    free = [i for i in _free_places(text) if among is None or i in among]
-    open_words = [i for i in free if stands_in("open-word", text, i)]
-    if of_one_kind:
-        open_words = [i for i in open_words if _listed_kind(text.tokens[i].text)]
+    open_words = [i for i in _free_places(text) if stands_in("open-word", text, i)]
+    if among is not None:
+        open_words = [i for i in open_words if i in among]
     places = _spread(open_words, len(text.tokens))
     if not places or fill.missing() is not None:
         return {}
     spots = [fill.Place(text.tokens[i].start, text.tokens[i].end) for i in places]
-    present = frozenset(token.text.lower() for token in text.tokens)
 
     def fits(number: int, word: str) -> bool:
-        token = text.tokens[places[number]]
-        alike = not of_one_kind or _listed_kind(word) == _listed_kind(token.text)
-        return alike and word not in present and is_alternative(token.text.lower(), token.tag, word)
+        return _fits(text, places[number], word, of_its_kind=among is not None)
 
     choices = fill.likely_words(text.text, spots, fits)
     return {i: choices[spot] for i, spot in zip(places, spots, strict=True) if spot in choices}
+
+
+def _fits(text: Text, place: int, word: str, *, of_its_kind: bool) -> bool:
+    """Whether a word that the text does not have may stand in a place."""
+    token = text.tokens[place]
+    alike = not of_its_kind or _listed_kind(word) == _listed_kind(token.text)
+    return alike and word not in _present(text.text) and is_alternative(token.text.lower(), token.tag, word)
+
+
+@lru_cache(maxsize=8)
+def _present(text: str) -> frozenset[str]:
+    """The words of a text in lower case."""
+    return frozenset(token.text.lower() for token in read(text).tokens)
 
 
 def _spread(places: Sequence[int], tokens: int) -> list[int]:

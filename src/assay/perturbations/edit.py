@@ -121,14 +121,13 @@ class Text(Parse):
         token, following = self.tokens[index], self.tokens[min(index + 1, len(self.tokens) - 1)]
         if token.text == "I" or token.text[1:].lower() != token.text[1:]:
             return True
-        if token.pos == "DET" or (token.pos not in ("PROPN", "ADJ") and token.entity not in _NAMES):
+        if token.pos not in ("PROPN", "ADJ") and (token.pos == "DET" or token.entity not in _NAMES):
             return False
-        if token.pos == "PROPN" and (token.entity == "PERSON" or self.text_at(index + 1) in ("'s", "’s")):
+        after, known = self.text_at(index + 1), known_classes(token.text)
+        if not known or token.entity == "NORP" or after[:1].isupper():
             return True
-        alone = token.pos == "PROPN" and following.pos not in ("NOUN", "ADJ")  # not: Wooden crates
-        goes_on = self.text_at(index + 1)[:1].isupper()
-        known = known_classes(token.text) and token.entity != "NORP"
-        return goes_on or not known or (alone and token.text in _listed_names())
+        alone = following.pos not in ("NOUN", "ADJ") and token.text in _listed_names()  # not: Wooden crates
+        return token.pos == "PROPN" and (alone or token.entity == "PERSON" or after in ("'s", "’s"))
 
 
 def read(text: str) -> Text:

@@ -150,17 +150,21 @@ def _label(parse: Text, run: Span) -> str | None:
         return None if parse.word_at(run.start - 1) in ("in", "near") else ORGANISATION
     if _is_place(text):
         return _place_or_team(parse, run, text)
-    if run.end - run.start > 1 and _ends_in(parse, run, "organisation_words"):
-        return ORGANISATION
-    if run.end - run.start > 1 and (
-        first.text in named("place_openings") or _ends_in(parse, run, "place_words")
-    ):
-        return PLACE
+    if run.end - run.start > 1 and (kind := _kind_of_words(parse, run)):
+        return kind
     if first.entity == "ORG" and _ACRONYM.fullmatch(text):
         return ORGANISATION
     if _is_person(parse, run):
         return PERSON
     return PLACE if _is_located(parse, run) else None
+
+
+def _kind_of_words(parse: Text, run: Span) -> str | None:
+    """What the words of a longer name show: Royal College of Surgeons, Lake Victoria."""
+    if _ends_in(parse, run, "organisation_words"):
+        return ORGANISATION
+    opens = parse.tokens[run.start].text in named("place_openings")
+    return PLACE if opens or _ends_in(parse, run, "place_words") else None
 
 
 def _goes_on(parse: Text, run: Span) -> bool:

@@ -176,24 +176,24 @@ def changed_by(rules: Table, text: str, level: float, rng: Random) -> str | None
 def tidy(text: str, cuts: list[Cut]) -> str:
     """The text with stretches replaced; where a word is dropped, its space and its capital are put right."""
     out, at, lifted = "", 0, False
-    for start, end, new in [*cuts, (len(text), len(text), "")]:
-        between = text[at:start]
+    for start, end, new in cuts:
+        between = text[at:start] + new
         if lifted and between.strip():
             between, lifted = capitalised(between), False
-        gap = " " if _would_join_words(out + between, new) else ""
-        out, at = out + between + gap + (capitalised(new) if lifted and new else new), end
-        if new or start == len(text):
-            continue
-        at += len(text[end:]) - len(text[end:].lstrip(" ")) if not out or out[-1] in " \n(«„“" else 0
-        if out.endswith(" ") and text[at : at + 1] in tuple(".,;:!?…)»"):
-            out = out[:-1]
-        lifted = lifted or (text[start:end][:1].isupper() and _opens(text, start))
-    return out
+        out, at = out + between, end
+        if not new:
+            out, at = _without_gap(out, text, end)
+            lifted = lifted or (text[start].isupper() and _opens(text, start))
+    return out + (capitalised(text[at:]) if lifted else text[at:])
 
 
-def _would_join_words(before: str, after: str) -> bool:
-    """Whether two Latin words would touch, as two neighbours in a text without spaces do."""
-    return re.fullmatch(r"[A-Za-z]{2}", before[-1:] + after[:1]) is not None
+def _without_gap(out: str, text: str, at: int) -> tuple[str, int]:
+    """What stands before a dropped word, and where the text goes on, with one space less between them."""
+    if not out or out[-1] in " \n(«„“":
+        at = len(text) - len(text[at:].lstrip(" "))
+    if out.endswith(" ") and text[at : at + 1] in tuple(".,;:!?…)»"):
+        out = out[:-1]
+    return out, at
 
 
 def _opens(text: str, start: int) -> bool:

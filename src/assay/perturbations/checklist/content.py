@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -15,7 +15,7 @@ from assay.datasets.swaps import embedded_swaps
 from assay.files import toml_file, word_list, word_set
 from assay.models.nlp import Span, Token, parse
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import stands_in, synonym_rows, unframed_synonyms
+from assay.perturbations.checklist.frames import has_framed_synonym, standing, stands_in, synonym_rows
 from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.negation import negation
 from assay.vocabulary import CHECKLIST_TASKS
@@ -35,10 +35,9 @@ class Antonyms(ParseEdit):
     share: float = 0.5
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        sizes = {i for i, t in enumerate(parse.tokens) if t.lemma in ("small", "little", "large", "big")}
-        bound = {i for i in sizes if _is_person(parse, parse.tokens[i])}  # a little daughter
-        bound |= {i for i in range(len(parse.tokens)) if not _takes(parse, i, "takes-opposite")}
-        return _exchanged(parse, lexicon.antonyms(), self.share, rng, skip=bound, single=True)
+        among = [i for i in range(len(parse.tokens)) if _takes(parse, i, "takes-opposite")]
+        things = [i for i in among if not _is_size_of_person(parse, i)]
+        return _exchanged(parse, lexicon.antonyms(), self.share, rng, among=things, single=True)
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,9 @@ class Siblings(ParseEdit):
     share: float = 0.5
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        bound = {i for i in range(len(parse.tokens)) if not _takes(parse, i, "takes-sibling")}
-        return _exchanged(
-            parse, lexicon.siblings(interchangeable=True), self.share, rng, skip=bound, single=True
-        )
+        among = [i for i in range(len(parse.tokens)) if _takes(parse, i, "takes-sibling")]
+        kinds = lexicon.siblings(interchangeable=True)
+        return _exchanged(parse, kinds, self.share, rng, among=among, single=True)
 
 
 def _takes(parse: Text, index: int, frame: str) -> bool:
@@ -64,30 +62,45 @@ def _takes(parse: Text, index: int, frame: str) -> bool:
     return stands_in(frame, parse, index) and stands_in("replaceable", parse, index)
 
 
+def _is_size_of_person(parse: Text, index: int) -> bool:
+    """Whether a word is a person's size: a little daughter."""
+    token = parse.tokens[index]
+    return token.lemma in ("small", "little", "large", "big") and _is_person(parse, token)
+
+
 def _exchanged(
-    parse: Text, table: lexicon.Pairs, share: float, rng: Random, *, skip: set[int], single: bool = False
+    parse: Text,
+    table: lexicon.Pairs,
+    share: float,
+    rng: Random,
+    *,
+    among: Sequence[int],
+    single: bool = False,
 ) -> dict[int, str]:
     """Exchange a share of the words in a table, in the form of the old ones.
 
     A repeated word is exchanged for the same word everywhere, never for one that the text has or was given.
-    A word that must stay in one place stays in all. With `single`, only one word of a sentence changes.
+    A word that is not `among` those to be exchanged in one place stays in all. With `single`, only one word
+    of a sentence changes.
     """
-    indices = [i for i in range(len(parse.tokens)) if i not in skip]
-    options = {i: forms for i in indices if (forms := _forms(parse, i, table))}
-
+    options = {i: forms for i in among if (forms := _forms(parse, i, table))}
     places: dict[str, list[int]] = defaultdict(list)
     for index, token in enumerate(parse.tokens):
         places[token.text.lower()].append(index)
+    free = [word for word, indices in places.items() if options.keys() >= set(indices)]
     changes: dict[int, str] = {}
-    for word in edit.draw_share([w for w in places if options.keys() >= set(places[w])], share, rng):
-        taken = places.keys() | {new.lower() for new in changes.values()}
+    for word in edit.draw_share(free, share, rng):
+        taken = places.keys() | set(map(str.lower, changes.values()))
         fresh = [other for other in options[places[word][0]] if other.lower() not in taken]
-        changed = {*places[word], *changes}
-        crowded = any(sum(s.start <= i < s.end for i in changed) > 1 for s in parse.sentences)
-        if fresh and not (single and crowded):
+        if fresh and not (single and _crowds(parse, {*places[word], *changes})):
             other = rng.choice(fresh)
-            changes.update({i: lexicon.match_case(other, parse.tokens[i].text) for i in places[word]})
+            changes |= {i: lexicon.match_case(other, parse.tokens[i].text) for i in places[word]}
     return changes
+
+
+def _crowds(parse: Text, indices: Collection[int]) -> bool:
+    """Whether two of the words are in one sentence."""
+    return len({parse.sentence_of(index) for index in indices}) < len(indices)
 
 
 def _forms(parse: Text, index: int, table: lexicon.Pairs) -> list[str]:
@@ -96,18 +109,20 @@ def _forms(parse: Text, index: int, table: lexicon.Pairs) -> list[str]:
     known = edit.class_and_lemma(token)
     if known is None or not stands_in("stands-free", parse, index):
         return []
-    word_class, lemma = known
-    if token.tag in ("JJ", "RB", "NN", "VB") and lemma != token.text.lower():
-        return []  # the tagger and the dictionary disagree on the form
-    proper = (word_class, lemma.capitalize())
-    if token.pos == "PROPN" and proper not in table:
-        return []
-    others = table.get((word_class, lemma), ())
-    if not others and (token.pos == "PROPN" or lemma.capitalize() == token.text):
-        others = table.get(proper, ())
-    gender = lexicon.gendered(lemma)
+    others, gender = _listed(token, known, table), lexicon.gendered(known[1])
     same_gender = [other for other in others if gender is None or lexicon.gendered(other) in (gender, None)]
     return [form for other in same_gender or others if (form := edit.inflect(other, token.tag))]
+
+
+def _listed(token: Token, known: tuple[str, str], table: lexicon.Pairs) -> Sequence[str]:
+    """The words that the table gives for a word or a name; none where tagger and dictionary disagree."""
+    word_class, lemma = known
+    name = (word_class, lemma.capitalize())
+    if token.tag in ("JJ", "RB", "NN", "VB") and lemma != token.text.lower():
+        return ()
+    if token.pos == "PROPN":
+        return table.get(known, table[name]) if name in table else ()
+    return table.get(known) or (table.get(name, ()) if token.text == name[1] else ())
 
 
 @dataclass(frozen=True)
@@ -139,7 +154,8 @@ class Synonyms(ParseEdit):
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         table = {key: (synonym,) for key, (synonym, _) in synonym_rows().items()}
-        return _exchanged(parse, table, 1.0, rng, skip=unframed_synonyms(parse))
+        among = [i for i in range(len(parse.tokens)) if has_framed_synonym(parse, i)]
+        return _exchanged(parse, table, 1.0, rng, among=among)
 
 
 @dataclass(frozen=True)
@@ -193,8 +209,8 @@ def _fitting(record: Record, text: Text, index: int) -> list[str]:
     present = {other for t in text.tokens for other in (t.lemma.lower(), t.text.lower())}
     unfit = present | _unfit_verbs(text, index) if kind == "verb" else present
     lemmas = [lemma for lemma in _loans(tuple(record.others)).get(kind, ()) if lemma not in unfit]
-    forms = dict.fromkeys(edit.inflect(lemma, text.tokens[index].tag) for lemma in lemmas)
-    return [form for form in forms if form and form not in present]
+    forms = [edit.inflect(lemma, text.tokens[index].tag) for lemma in lemmas]
+    return list(dict.fromkeys(filter(None, forms)))
 
 
 def _unfit_verbs(text: Text, index: int) -> set[str]:
@@ -311,8 +327,8 @@ def _is_person(parse: Text, token: Token) -> bool:
     while noun.dep in ("amod", "conj", "compound") and above.pos in ("ADJ", "NOUN", "PROPN"):
         noun, above = above, parse.tokens[above.head]
     lemma = edit.lemma_of(noun.text, "noun")
-    listed = lemma in lexicon.people() or lemma in ("people", "kid") or lexicon.gendered(lemma) is not None
-    return listed or noun.entity == "PERSON" or noun_kind(noun.text) == "person"
+    listed = lemma in {*lexicon.people(), *lexicon.genders(), "people", "kid"}
+    return listed or noun.entity == "PERSON"
 
 
 @dataclass(frozen=True)
@@ -344,8 +360,8 @@ class RepeatObject(ParseEdit):
     tasks = ("image-captioning",)
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        chunks, words = _phrases(parse, "object-phrase", parse.chunks), parse.word_indices()
-        counted = _phrases(parse, "counted-phrase", chunks[:-1] or chunks)
+        chunks, words = standing("object-phrase", parse, parse.chunks), parse.word_indices()
+        counted = standing("counted-phrase", parse, chunks[:-1] or chunks)
         # A part of a longer phrase on either side would not be clear: a slice of the bread.
         whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
         if not whole or chunks[-1].end - 1 != words[-1]:
@@ -355,24 +371,17 @@ class RepeatObject(ParseEdit):
         return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
 
 
-def _phrases(parse: Text, frame: str, chunks: Sequence[Span]) -> list[Span]:
-    return [chunk for chunk in chunks if stands_in(frame, parse, chunk.start, chunk.end)]
-
-
 def _swappable(parse: Text) -> list[tuple[Span, Span]]:
     """Neighbouring phrases of the main clause, equal in number, whose first no pronoun refers to."""
-    chunks = _phrases(parse, "object-phrase", parse.chunks)
+    chunks = standing("object-phrase", parse, parse.chunks)
     things = [(chunk, whole) for chunk in chunks if (whole := _whole_phrase(parse, chunk))]
-    pronouns = [i for i, t in enumerate(parse.tokens) if t.tag in ("PRP", "PRP$")]
-    pairs = [
-        (first, second)
-        for (chunk, first), (other, second) in pairwise(things)
-        if len({parse.tokens[c.end - 1].tag in ("NNS", "NNPS") for c in (chunk, other)}) == 1
-        if first.end <= second.start and len(_phrases(parse, "counted-phrase", (chunk, other))) == 2
-        if all(first.start <= i < first.end for i in pronouns)  # not: a man beside his dog
-        if parse.piece(first).lower() != parse.piece(second).lower()
-        if (first.label, second.label) != ("pobj", "pobj")  # around a bend on a racetrack
-    ]
+    pairs = []
+    for (chunk, first), (other, second) in pairwise(things):
+        alike = len(standing("plural-phrase", parse, (chunk, other))) != 1
+        counted = len(standing("counted-phrase", parse, (chunk, other))) == 2
+        two_places = first.label == second.label == "pobj"  # around a bend on a racetrack
+        if alike and counted and not two_places and stands_in("has-pronouns", parse, first.start, first.end):
+            pairs.append((first, second))
     return [pair for pair in pairs if pair[0].label == "nsubj"] or pairs
 
 
@@ -380,7 +389,7 @@ def _whole_phrase(parse: Text, chunk: Span) -> Span | None:
     """A noun phrase and all its dependents, labelled with its part in the main clause, or None."""
     head = chunk.end - 1
     token, span = parse.tokens[head], parse.subtree(head)
-    if span is None or span.start != chunk.start or not _phrases(parse, "plain-phrase", [span]):
+    if span is None or not stands_in("plain-phrase", parse, span.start, span.end):
         return None
     up = parse.tokens[token.head]
     while up.dep == "prep" or (up.dep == "pobj" and up.text.lower() in lexicon.template_words("place_nouns")):

@@ -24,6 +24,8 @@ Parts = list[str]  # of a statement, in order
 _SPEAKER = re.compile(r"^\s*([\w .'’-]{1,20}):\s+")
 _CONTRACTED = re.compile(r"\w+n['’]t\b|['’]\w+")
 _ADVERBIAL = ("when", "where", "why", "how")
+# Four words or more, no answer alone, and an end that asks nothing.
+_CLAIM = re.compile(r"(?s)(?!(?i:yes|no,))\S+(\s+\S+){3,}(?<=[.!])")
 _TELLING = 5  # words of a reply that says more than a generic one
 _MATTERS = (
     3  # content words of a reply that names matters of its own; one that points ("that") needs one more
@@ -62,14 +64,14 @@ def _own_turns(context: Sequence[str]) -> list[str]:
 
 def _contrary(sentence: str) -> str | None:
     """The sentence negated; None where that does not deny all of it, or the sentence is no plain claim."""
+    if not _CLAIM.fullmatch(sentence) or edit.APART.search(sentence):
+        return None
     parse = edit.read(sentence)
-    short = len(sentence.split()) < 4 or sentence.lower().startswith(("yes", "no,"))
     joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
-    undenied = joined or edit.APART.search(sentence) or not stands_in("lasting-claim", parse, 0)
-    if short or not sentence.endswith((".", "!")) or len(parse.sentences) != 1 or undenied:
+    if joined or not stands_in("lasting-claim", parse, 0):
         return None
     changes = negation(parse, parse.sentences[0])
-    imperative = changes is not None and any(word.startswith("Do not") for word in changes.values())
+    imperative = "Do not" in " ".join((changes or {}).values())
     return edit.rewrite(parse, changes) if changes and not imperative else None
 
 
@@ -348,25 +350,27 @@ class QuestionToStatement(Perturbation):
 
 def _statement(parse: Text, asking: Span) -> Parts | None:
     """The parts of the statement in order, or None where the question is too complex."""
-    tokens = parse.tokens
-    last = len(tokens) - 1  # the question mark
-    phrase = _asking_phrase(parse, asking)
+    phrase, last = _asking_phrase(parse, asking), len(parse.tokens) - 1  # the question mark
     indefinite, after = _indefinite(parse, asking, phrase), phrase.end
     if indefinite is None or after >= last:
         return None
-    inside = range(phrase.start, phrase.end)
-    subjects = [tokens[i] for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
-    if tokens[after].pos in ("VERB", "AUX") and any(t.head not in inside for t in subjects):
+    inside, tokens = range(phrase.start, phrase.end), parse.tokens
+    is_subject = any(tokens[i].dep in edit.SUBJECTS and tokens[i].head not in inside for i in inside)
+    if is_subject and stands_in("is-verb", parse, after):
         plain = stands_in("follows-subject", parse, after)
         return [indefinite, parse.piece(Span(after, last))] if plain else None
-    heads = (i for i, t in enumerate(tokens) if i > after and t.dep in ("nsubj", "nsubjpass"))
-    head = next(heads, 0)  # never the first token, which asks
-    subject = parse.subtree(head) if head and tokens[head].pos in ("NOUN", "PROPN", "PRON") else None
-    auxiliary = tokens[after].pos == "AUX" or tokens[after].lemma == "be"
-    quality = indefinite == "somehow" and tokens[after].lemma == "be" and tokens[after].dep == "ROOT"
-    if not auxiliary or quality or subject is None or subject.start != after + 1:
+    subject = _inverted_subject(parse, after)
+    return None if subject is None else _uninverted(parse, after, subject, indefinite, asking)
+
+
+def _inverted_subject(parse: Text, auxiliary: int) -> Span | None:
+    """The subject that follows an auxiliary; None where the parse shows none."""
+    inside = range(auxiliary + 1, len(parse.tokens))
+    head = next((i for i in inside if parse.tokens[i].dep in ("nsubj", "nsubjpass")), None)
+    subject = None if head is None else parse.subtree(head)
+    if subject is None or subject.start != auxiliary + 1:
         return None
-    return _uninverted(parse, after, subject, indefinite, asking)
+    return subject if stands_in("inverted", parse, auxiliary, subject.end) else None
 
 
 def _asking_phrase(parse: Text, asking: Span) -> Span:
@@ -389,20 +393,15 @@ def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
 
 
 def _uninverted(parse: Text, auxiliary: int, subject: Span, indefinite: str, asking: Span) -> Parts | None:
+    """The subject before its auxiliary, with do-support taken away: did she learn, she learned."""
     tokens, last = parse.tokens, len(parse.tokens) - 1
-    who = parse.uncapitalised(subject)
-    support = _FULL_BE.get(tokens[auxiliary].text.lower().replace("’", "'"), tokens[auxiliary].text.lower())
-    if subject.end >= last:  # Who is the director? The director is someone. But how much is it?
-        plain = tokens[auxiliary].lemma == "be" and asking.end - asking.start == 1
-        return [who, support, indefinite] if plain else None
-    verb = tokens[subject.end]
-    if not stands_in("inverted", parse, auxiliary, subject.end):
+    verb, helper = tokens[subject.end], parse.word_at(auxiliary).replace("’", "'")
+    who, support = parse.uncapitalised(subject), _FULL_BE.get(helper, helper)
+    if subject.end >= last or (support in edit.DO_TAGS and verb.tag != "VB"):
         return None
-    if support in edit.DO_TAGS and tokens[auxiliary].dep == "aux":
-        finite = edit.inflect(edit.lemma_of(verb.text, "verb"), edit.DO_TAGS[support])
-        if finite is None or verb.tag != "VB":
-            return None
-        opening = [who, finite]
+    if support in edit.DO_TAGS:
+        base = edit.lemma_of(verb.text, "verb")
+        opening = [who, edit.inflect(base, edit.DO_TAGS[support]) or base]
     else:
         opening = [who, support, verb.text]
     return [*opening, *_placed(parse, Span(subject.end + 1, last), indefinite, asking)]
@@ -410,16 +409,21 @@ def _uninverted(parse: Text, auxiliary: int, subject: Span, indefinite: str, ask
 
 def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> Parts:
     """The rest, with the indefinite words after what governs them; an adverb at the end."""
-    tokens = parse.tokens
-    governor = tokens[asking.start].head
-    while tokens[governor].head != governor:
-        noun = tokens[governor].pos == "NOUN" and governor < rest.start - 1
-        if not noun and not asking.start <= governor < asking.end:
-            break
-        governor = tokens[governor].head
-    amount = tokens[asking.end - 1].text.lower() == "much"  # how much did it cost: it cost something
-    adverb = parse.word_at(asking.start) in _ADVERBIAL and not (indefinite.startswith("some ") or amount)
-    inside = rest.start <= governor < rest.end and not amount
-    at = rest.end if adverb else governor + 1 if inside else rest.start
+    governor = _governor(parse, asking)
+    at = rest.start
+    if indefinite in template_words("indefinite_adverbs"):
+        at = rest.end
+    elif rest.start <= governor < rest.end and parse.word_at(asking.end - 1) != "much":
+        at = governor + 1  # but: how much did it cost them, it cost something them
     before, after = parse.piece(Span(rest.start, at)), parse.piece(Span(at, rest.end))
-    return [part for part in (before, indefinite, after) if part]
+    return list(filter(None, [before, indefinite, after]))
+
+
+def _governor(parse: Text, asking: Span) -> int:
+    """The word that the asking words depend on, whatever noun is between."""
+    governor = parse.tokens[asking.start].head
+    while parse.tokens[governor].pos == "NOUN" or asking.start <= governor < asking.end:
+        if parse.tokens[governor].head == governor:
+            break
+        governor = parse.tokens[governor].head
+    return governor

@@ -46,7 +46,21 @@ class ChangeNames(ParseEdit):
 
 def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
     """Other names for the words of every person's name whose region is known."""
-    firsts, lasts = dict[int, str](), dict[int, str]()  # token to region
+    firsts, lasts = _named_words(parse)
+    persons = {parse.tokens[i].text for i in firsts}
+    gender = _text_gender(parse) if len(persons) == 1 else "unisex"
+
+    def other_names(index: int) -> list[str]:
+        if index in firsts:
+            return _first_names_like(parse.tokens[index].text, firsts[index], gender)
+        return [name for name, home in lexicon.surnames().items() if home == lasts[index]]
+
+    return _replaced_alike(parse, sorted({*firsts, *lasts}), other_names, rng)
+
+
+def _named_words(parse: Text) -> tuple[dict[int, str], dict[int, str]]:
+    """The first names and the surnames of persons, by token index, with the region where they are common."""
+    firsts, lasts = dict[int, str](), dict[int, str]()
     for span in names(parse):
         words = [parse.tokens[i].text for i in range(span.start, span.end)]
         region = _region(words)
@@ -57,15 +71,7 @@ def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
             firsts[span.start] = region
         if is_surname or len(words) == 2:
             lasts[span.end - 1] = region
-    persons = {parse.tokens[i].text for i in firsts}
-    gender = _text_gender(parse) if len(persons) == 1 else "unisex"
-
-    def other_names(index: int) -> list[str]:
-        if index in firsts:
-            return _first_names_like(parse.tokens[index].text, firsts[index], gender)
-        return [name for name, home in lexicon.surnames().items() if home == lasts[index]]
-
-    return _replaced_alike(parse, sorted({*firsts, *lasts}), other_names, rng)
+    return firsts, lasts
 
 
 def _is_surname(parse: Text, index: int) -> bool:

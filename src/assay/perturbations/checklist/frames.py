@@ -23,6 +23,7 @@ from assay.perturbations.edit import Text
 
 Row = tuple[tuple[str, ...], str, str]  # words, what may replace them, frame
 Condition = Callable[[Text, int, int], bool]  # of a text, and of the start and end of a phrase in it
+Place = Callable[[Text, int, int], Collection[int]]  # the words there, for such a phrase
 
 
 @cache
@@ -44,16 +45,13 @@ def synonym_rows() -> Mapping[tuple[str, str], tuple[str, str]]:
     return {(word_class, word): (synonym, frame) for word_class, word, synonym, frame in rows}
 
 
-def unframed_synonyms(parse: Text) -> set[int]:
-    """The indices of words with a synonym that are out of its frame, and of comparatives."""
-    unfit = set()
-    for index, token in enumerate(parse.tokens):
-        known = edit.class_and_lemma(token)
-        row = synonym_rows().get(known) if known else None
-        graded = token.tag in ("JJR", "JJS", "RBR", "RBS")
-        if graded or (row and not _fits(row[1], parse, index)):
-            unfit.add(index)
-    return unfit
+def has_framed_synonym(parse: Text, index: int) -> bool:
+    """Whether a word, in no comparative form, has a synonym and stands in its frame."""
+    token = parse.tokens[index]
+    known = edit.class_and_lemma(token)
+    _, frame = synonym_rows().get(known or ("", ""), ("", None))
+    graded = token.tag in ("JJR", "JJS", "RBR", "RBS")
+    return frame is not None and not graded and _fits(frame, parse, index)
 
 
 def _fits(frame: str, parse: Text, index: int) -> bool:
@@ -80,6 +78,7 @@ def _conditions(frame: str) -> tuple[Condition, ...]:
 
 
 def _condition(text: str) -> Condition:
+    """What a condition asks of a phrase: terms joined by OR, by AND, or one term."""
     for joint, quantifier in ((" OR ", any), (" AND ", all)):
         if joint in text:
             parts = [_condition(part) for part in text.split(joint)]
@@ -92,8 +91,12 @@ def _condition(text: str) -> Condition:
         return _QUESTIONS[name]
     if not tests and name not in ("children", "leading"):
         return lambda *phrase: stands_in(name, *phrase)
-    place, passes = _PLACES[name], [_test(test) for test in tests.split(" WITH ") if test]
-    least = 2 if text.startswith("SEVERAL ") else 1
+    return _term(_PLACES[name], tests, least=2 if text.startswith("SEVERAL ") else 1)
+
+
+def _term(place: Place, tests: str, least: int) -> Condition:
+    """Whether at least so many words at a place pass all of the tests."""
+    passes = [_test(test) for test in tests.split(" WITH ") if test]
 
     def holds(parse: Text, start: int, end: int) -> bool:
         fitting = (i for i in place(parse, start, end) if all(test(parse, i, start, end) for test in passes))
@@ -164,7 +167,7 @@ _SHAPES: Mapping[str, Callable[[Token], bool]] = {
     "spaced": lambda token: token.space != "",
 }
 # The words at a place, from the start and the end of a phrase; an index beyond the text has the value END.
-_PLACES: Mapping[str, Callable[[Text, int, int], Collection[int]]] = {
+_PLACES: Mapping[str, Place] = {
     "first": lambda parse, start, end: (start,),
     "next": lambda parse, start, end: (start + 1,),
     "last": lambda parse, start, end: (end - 1,),

@@ -17,6 +17,7 @@ from assay.perturbations.edit import ParseEdit, Text
 from assay.vocabulary import CHECKLIST_TASKS
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_SMALL = re.compile(r"\d{1,3}")
 _RANGE_BEFORE = re.compile(r"(\d|and|to|or|between|of|[-–,/])\s*$")
 _RANGE_AFTER = re.compile(rf"\s*([-–]|(and|to|or|until|till|through) (\d|{_MONTHS}))")
 
@@ -32,15 +33,12 @@ class Spelling(ParseEdit):
     expect = "same"
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes: dict[str, dict[int, str]] = {"american": {}, "british": {}}
-        for index, token in enumerate(parse.tokens):
-            if _is_name(parse, index) or (token.text.lower().endswith("yses") and token.tag != "VBZ"):
-                continue
-            for dialect, table in _spellings().items():
-                if other := table.get(token.text.lower()):
-                    changes[dialect][index] = lexicon.match_case(other, token.text)
-        american = {row["american"] for row in tsv_file("words", "spellings") if row["to"] != "both"}
-        if changes["british"] and any(token.text.lower() in american for token in parse.tokens):
+        words = {i: parse.word_at(i) for i in range(len(parse.tokens)) if stands_in("spelt-freely", parse, i)}
+        changes: dict[str, dict[int, str]] = {}
+        for dialect, table in _spellings().items():
+            known = [i for i, word in words.items() if word in table]
+            changes[dialect] = {i: lexicon.match_case(table[words[i]], parse.tokens[i].text) for i in known}
+        if not _american_only().isdisjoint(map(parse.word_at, range(len(parse.tokens)))):
             changes["british"] = {}  # "program" has two British spellings
         return max(changes.values(), key=len)
 
@@ -55,12 +53,10 @@ def _spellings() -> Mapping[str, Mapping[str, str]]:
     }
 
 
-def _is_name(parse: Text, index: int) -> bool:
-    """Whether a word is part of a name: the Labour Party, Boston Harbor."""
-    token = parse.tokens[index]
-    opens = index == parse.first_word(parse.sentence_of(index))
-    capital = token.text[:1].isupper() and not opens and not edit.is_all_caps(parse.text)
-    return capital or token.pos == "PROPN" or edit.is_address(token)
+@cache
+def _american_only() -> frozenset[str]:
+    """American spellings that stand for two British ones."""
+    return frozenset(row["american"] for row in tsv_file("words", "spellings") if row["to"] != "both")
 
 
 @dataclass(frozen=True)
@@ -141,15 +137,14 @@ class NumeralsToWords(ParseEdit):
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         from num2words import num2words
 
-        digits = [i for i, token in enumerate(parse.tokens) if token.text.isdecimal()]
-        small = {i: int(parse.tokens[i].text) for i in digits if len(parse.tokens[i].text) < 4}
-        counting = {i: n for i, n in small.items() if 2 <= n < 100 and stands_in("counting", parse, i)}
+        small = {i: int(token.text) for i, token in enumerate(parse.tokens) if _SMALL.fullmatch(token.text)}
+        counting = {i for i, n in small.items() if 2 <= n < 100 and stands_in("counting", parse, i)}
         apart = {i for i in small if stands_in("no-count", parse, i)}
-        if counting.keys() != small.keys() - apart:  # all in words or none
+        if counting != small.keys() - apart:  # all in words or none
             return {}
-        opening = {parse.first_word(sentence) for sentence in parse.sentences}
-        words = {i: num2words(number) for i, number in counting.items()}
-        return {i: word.capitalize() if i in opening else word for i, word in words.items()}
+        opening = {i for i in counting if stands_in("at-opening", parse, i)}
+        words = {i: num2words(small[i]) for i in sorted(counting)}
+        return words | {i: words[i].capitalize() for i in opening}
 
 
 @dataclass(frozen=True)
@@ -164,18 +159,14 @@ class WordsToNumerals(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        free = [
-            i
-            for i, token in enumerate(parse.tokens)
-            if token.text.lower() in _numbers() and not parse.is_joined(i)
-        ]
-        counting = [i for i in free if stands_in("counted-in-words", parse, i)]
-        opening = {parse.first_word(sentence) for sentence in parse.sentences}
-        begun = record.task != "image-captioning" and not opening.isdisjoint(counting)
-        beside_one = any(token.text.lower() == "one" and token.dep == "nummod" for token in parse.tokens)
-        if counting != free or begun or beside_one:  # all in digits or none
+        words = [i for i in range(len(parse.tokens)) if parse.word_at(i) in _numbers()]
+        free = [i for i in words if not parse.is_joined(i)]
+        if not all(stands_in("counted-in-words", parse, i) for i in free):  # all in digits or none
             return None
-        return edit.rewrite(parse, {i: str(_numbers()[parse.word_at(i)]) for i in counting})
+        begun = any(stands_in("at-opening", parse, i) for i in free) and record.task != "image-captioning"
+        if begun or stands_in("beside-one", parse, 0):
+            return None
+        return edit.rewrite(parse, {i: str(_numbers()[parse.word_at(i)]) for i in free})
 
 
 @cache
@@ -309,12 +300,9 @@ def _expansion(parse: Text, index: int) -> dict[int, str]:
 
 def _expanded_not(parse: Text, index: int) -> dict[int, str]:
     """n't to not, in statements: "Why do you not come" is no invitation, "Do not worry" no comfort."""
-    stem = parse.tokens[index - 1]
-    full = edit.FULL_STEMS.get(stem.text.lower(), stem.text)
-    if stem.text.lower() not in edit.FULL_STEMS and stem.text.lower() + "n't" not in lexicon.contractions():
-        return {}
+    stem, word = parse.tokens[index - 1], parse.word_at(index - 1)
+    full = edit.FULL_STEMS.get(word, word)
     subject = parse.child(stem.head if stem.dep in ("aux", "auxpass") else index - 1, *edit.SUBJECTS)
-    if subject is None or subject > index or parse.tokens[index + 1].tag == "PRP":
+    if subject is None or subject > index:
         return {}
-    cased = full if stem.text[0].islower() else full.capitalize()
-    return {index - 1: cased, index: "not" if cased.lower() == "can" else " not"}
+    return {index - 1: lexicon.match_case(full, stem.text), index: "not" if full == "can" else " not"}

@@ -188,12 +188,11 @@ def _conflict(gold: str, text: str) -> bool:
     words, others = (set(_TOKEN.findall(version.lower())) for version in (gold, text))
     added, lost = others - words, words - others
     genders, other_genders = ({lexicon.gendered(word) for word in version} for version in (words, others))
-    pairs = [*data["directions"], *(pair[::-1] for pair in data["directions"])]
     claims = [lexicon.template_words("denying"), *map(set, data["postures"])]
     colours = lexicon.template_words("attributes_safe")
     return (
         not other_genders <= {*genders, None}
-        or any(first in lost and second in added for first, second in pairs)
+        or any(lost.intersection(pair) and added.intersection(pair) for pair in data["directions"])
         or any(words.isdisjoint(claim) != others.isdisjoint(claim) for claim in claims)
         or any(added.intersection(lexicon.siblings().get(("noun", word), ())) for word in lost)
         or bool(words & colours and added & colours)
