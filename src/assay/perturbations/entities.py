@@ -60,7 +60,7 @@ def _runs(parse: Text) -> list[Span]:
     runs, start = [], 0
     while start < len(parse.tokens):
         end = _end_of_run(parse, start)
-        runs += _parts(parse, Span(start, end))
+        runs += _parts(parse, Span(start, end)) if end > start else []
         start = max(end, start + 1)
     return runs
 
@@ -232,7 +232,7 @@ def _is_person(parse: Text, run: Span) -> bool:
         return False
     if labelled and given and len(words) > 1:
         return True
-    if not (template_words("not_names") | named("places")).isdisjoint(words):
+    if not template_words("not_names").isdisjoint(words) or not named("places").isdisjoint(words):
         return False
     if len(words) == 1:
         return _is_single_name(parse, run.start)

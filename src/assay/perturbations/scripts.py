@@ -177,7 +177,9 @@ def tidy(text: str, cuts: list[Cut]) -> str:
     """The text with stretches replaced; where a word is dropped, its space and its capital are put right."""
     out, at, lifted = "", 0, False
     for start, end, new in cuts:
-        between = text[at:start] + new
+        between = text[at:start]
+        gap = " " if _would_join_words(out + between, new) else ""
+        between += gap + new
         if lifted and between.strip():
             between, lifted = capitalised(between), False
         out, at = out + between, end
@@ -185,6 +187,11 @@ def tidy(text: str, cuts: list[Cut]) -> str:
             out, at = _without_gap(out, text, end)
             lifted = lifted or (text[start].isupper() and _opens(text, start))
     return out + (capitalised(text[at:]) if lifted else text[at:])
+
+
+def _would_join_words(before: str, after: str) -> bool:
+    """Whether two Latin words would touch, as two neighbours in a text without spaces do."""
+    return re.fullmatch(r"[A-Za-z]{2}", before[-1:] + after[:1]) is not None
 
 
 def _without_gap(out: str, text: str, at: int) -> tuple[str, int]:

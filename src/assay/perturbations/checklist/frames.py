@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
-from itertools import islice
 
 from assay.datasets import lexicon
 from assay.files import toml_file, word_set
@@ -99,8 +98,10 @@ def _term(place: Place, tests: str, least: int) -> Condition:
     passes = [_test(test) for test in tests.split(" WITH ") if test]
 
     def holds(parse: Text, start: int, end: int) -> bool:
-        fitting = (i for i in place(parse, start, end) if all(test(parse, i, start, end) for test in passes))
-        return len(list(islice(fitting, least))) == least
+        fitting = place(parse, start, end)
+        for test in passes:
+            fitting = [index for index in fitting if test(parse, index, start, end)]
+        return len(fitting) >= least
 
     return holds
 
@@ -116,7 +117,8 @@ def _test(text: str) -> Callable[[Text, int, int, int], bool]:
 
     def passes(parse: Text, index: int, start: int, end: int) -> bool:
         present = _values(parse, index, attribute)
-        return denied != any(value in accepted or value.endswith(endings) for value in present)
+        ends = bool(endings) and any(value.endswith(endings) for value in present)
+        return denied == (accepted.isdisjoint(present) and not ends)
 
     return passes
 
