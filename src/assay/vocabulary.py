@@ -52,7 +52,7 @@ DataKind = Literal[
     "contrasts", "challenge",
 ]  # fmt: skip
 # The languages of the embedded texts.
-Language = Literal["en", "de", "es", "fr", "ru", "zh"]
+Language = Literal["en", "de", "es", "fr", "ja", "ru", "zh"]
 # The statistic of what a metric did not score, and the share of texts that a verdict needs scores of: what a
 # twentieth of them can hide is less than most intervals.
 COVERAGE, COVERED = "coverage", 0.95

@@ -96,9 +96,17 @@ def test_no_table_makes_a_text_of_itself_or_leaves_a_pattern_in_it(code: str, na
         ("¿Dónde está la estación de tren?", "foreign-punctuation", "Dónde está la estación de tren？"),
         ("Die Tür ist groß und schön für alle.", "missing-diacritics", "Die Tur ist groß und schon fur alle."),
         ("Le train de la ville est à la gare.", "function-word-drop", "Train ville est gare."),
+        ("Мост через реку не открыт.", "turned-negation", "Мост через реку открыт."),
+        ("Магазин, в котором мы были, закрыт.", "missing-diacritics", None),
+        ("那家店没有开门，我们就回家了。", "turned-negation", "那家店已经开门，我们就回家了。"),
+        ("我的哥哥，你好！", "foreign-punctuation", "我的哥哥,你好!"),
+        ("图书馆因为下雨，今天闭馆。", "dropped-clause", "图书馆因为下雨。"),
+        ("雨が降ったので、試合は中止された。", "dropped-clause", "試合は中止された。"),
+        ("友人と駅で会議をした。", "function-word-drop", "友人駅会議をした。"),
+        ("ガラスがだめになった。", "missing-diacritics", "カラスかためになった。"),
     ],
 )  # fmt: skip
-def test_what_an_edit_does(text: str, name: str, expected: str) -> None:
+def test_what_an_edit_does(text: str, name: str, expected: str | None) -> None:
     assert edited(text, name) == expected
 
 
@@ -121,6 +129,10 @@ def test_a_dropped_clause_takes_its_mark_and_leaves_the_end() -> None:
     assert edited("Wir blieben lange im Haus, weil es draußen stark regnete.", "dropped-clause") == (
         "Wir blieben lange im Haus."
     )
+
+
+def test_english_words_stand_apart_where_chinese_words_would_touch() -> None:
+    assert edited("医生每天早上弹钢琴。", "mixed-languages") == "doctor every day morning弹piano。"
 
 
 def test_half_untranslated_keeps_whole_sentences() -> None:

@@ -12,7 +12,7 @@ from assay.core import Perturbation, Record
 from assay.language import is_unspaced, join_words, language_of, split_sentences_of, split_words
 from assay.perturbations import edit
 from assay.perturbations.scripts import changed_by, tidy
-from assay.perturbations.tables import LANGUAGES, Cut, Table, in_case_of, light_words, table
+from assay.perturbations.tables import JAPANESE_WORD, LANGUAGES, Cut, Table, in_case_of, light_words, table
 
 _CLAUSE = re.compile(r".+?(?:[,;](?=\s)|[，；、](?=.)|$)", re.DOTALL)
 _LIST_MARK = "、"  # between clauses in Japanese, between the parts of a list in Chinese
@@ -20,7 +20,6 @@ _CLAUSE_MARKS = ",;，；、 "
 _END = re.compile(r"[.!?…。！？]+[\"'”’»)\]」』]*$")
 _SHORTEST = 3  # words or characters of a clause
 _WORD = re.compile(r"(?<![\w'’-])[^\W\d_]{4,}(?![\w'’-])")
-_RUN = re.compile(r"[\u3400-\u9fff々]{2,4}|[\u30a1-\u30faー]{2,}")  # kanji or katakana: a content word
 _PAIR = re.compile(r"[\u3400-\u9fff]{2}")
 _FIGURE = re.compile(r"(?<![\d.,:])[1-9]\d{0,6}(?![\d:A-Za-z]|[.,]\d)")
 
@@ -52,7 +51,7 @@ def _content_words(record: Record) -> list[tuple[int, int]]:
     text, language = record.gold, record.language
     light = light_words(language)
     if language == "ja":
-        pattern = _RUN
+        pattern = JAPANESE_WORD
     elif is_unspaced(text):
         pattern = _PAIR
         text = re.sub("|".join(map(re.escape, light)) or "$^", lambda match: " " * len(match[0]), text)
@@ -64,7 +63,7 @@ def _content_words(record: Record) -> list[tuple[int, int]]:
 @dataclass(frozen=True)
 class DroppedClause(Perturbation):
     """`level` clauses, between the marks of the script, are left out, but never the one that opens a
-    sentence; whole sentences where none has two."""
+    sentence, in Japanese the one that ends it; whole sentences where none has two."""
 
     name = "dropped-clause"
     criterion = "thoroughness"
@@ -90,7 +89,8 @@ def _without_a_clause(text: str, language: str, rng: Random) -> str | None:
         return join_words(rest, text) if gone is not None else None
     place = rng.choice(several)
     clauses = _clauses(sentences[place], language)
-    cut = rng.randrange(1, len(clauses))  # the first one opens the sentence
+    bearing = len(clauses) - 1 if language == "ja" else 0  # Japanese has the verb of a sentence at its end
+    cut = rng.choice([n for n in range(len(clauses)) if n != bearing])
     rest = clauses[:cut] + clauses[cut + 1 :]
     if cut == len(clauses) - 1:
         end = _END.search(clauses[-1])

@@ -6,13 +6,12 @@ import re
 
 from assay.files import word_set
 from assay.language import is_unspaced
-from assay.perturbations.tables import light_words
+from assay.perturbations.tables import JAPANESE_WORD, light_words
 from assay.recipe import generator
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _WHOLE_WORD = re.compile(r"(?<![\w'’-])[^\W\d_]{4,}(?![\w'’-])")  # not the half of grand-mère
 _AFTER_ARTICLE = re.compile(r"\b[Aa]n? $")
-_RUN = re.compile(r"[\u3400-\u9fff々]{2,4}|[\u30a1-\u30faー]{2,}")  # kanji or katakana: a word of Japanese
 _NO_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # Chinese and Japanese are written without spaces
 
 
@@ -61,14 +60,19 @@ def _without_characters(text: str, keep: str, key: str, language: str) -> str | 
     """
     start = text.find(keep) if keep else -1
     kept = range(start, start + len(keep)) if start >= 0 else range(0)
-    runs = [match.span() for match in _RUN.finditer(text)] if language == "ja" else []
+    runs = [match.span() for match in JAPANESE_WORD.finditer(text)] if language == "ja" else []
     light = "".join(light_words(language))
     pairs = [(n, n + 2) for n in range(1, len(text) - 1) if _is_written(text[n : n + 2], light)]
-    places = [place for place in runs or pairs if place[0] > 0 and not set(range(*place)).intersection(kept)]
+    places = _losable(runs, kept) or _losable(pairs, kept)
     if not places:
         return None
     first, end = generator(0, "lost word", key or text).choice(places)
     return text[:first] + text[end:]
+
+
+def _losable(places: list[tuple[int, int]], kept: range) -> list[tuple[int, int]]:
+    """The places that neither open the text nor overlap what is kept."""
+    return [place for place in places if place[0] > 0 and not set(range(*place)).intersection(kept)]
 
 
 def _is_written(pair: str, light: str) -> bool:

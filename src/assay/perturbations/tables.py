@@ -23,6 +23,11 @@ from assay.vocabulary import Language
 
 LANGUAGES: frozenset[str] = frozenset(get_args(Language)) - {"en"}  # those with tables
 WITHOUT_SPACES = frozenset({"ja", "zh"})
+# A run of kanji or katakana is taken for a word of Japanese, but not where kana go on with it: 見分ける.
+JAPANESE_WORD = re.compile(
+    r"(?:[\u3400-\u9fff々]{2,4}|[\u30a1-\u30faー]{2,})"
+    r"(?![いうえきぎくぐけげじせちつてぬねびぶべみむめりるれっ])"
+)
 Cut = tuple[int, int, str]
 
 
