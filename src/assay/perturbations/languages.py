@@ -12,7 +12,7 @@ from assay.core import Perturbation, Record
 from assay.language import is_unspaced, join_words, language_of, split_sentences_of, split_words
 from assay.perturbations import edit
 from assay.perturbations.scripts import changed_by, tidy
-from assay.perturbations.tables import JAPANESE_WORD, LANGUAGES, Cut, Table, in_case_of, light_words, table
+from assay.perturbations.tables import LANGUAGES, Cut, Table, content_words, in_case_of, light_words, table
 
 _CLAUSE = re.compile(r".+?(?:[,;](?=\s)|[，；、](?=.)|$)", re.DOTALL)
 _LIST_MARK = "、"  # between clauses in Japanese, between the parts of a list in Chinese
@@ -29,7 +29,7 @@ class ContentWordDrop(Perturbation):
     """A share of the content words is left out.
 
     In spaced scripts these are words of four letters or more that are no function words; in Japanese, runs
-    of kanji or katakana; in Chinese, pairs of characters without function words.
+    of kanji or katakana; in Chinese, words of a list, else pairs of characters without function words.
     """
 
     name = "content-word-drop"
@@ -47,17 +47,13 @@ class ContentWordDrop(Perturbation):
 
 
 def _content_words(record: Record) -> list[tuple[int, int]]:
-    """The places of content words."""
-    text, language = record.gold, record.language
-    light = light_words(language)
-    if language == "ja":
-        pattern = JAPANESE_WORD
-    elif is_unspaced(text):
-        pattern = _PAIR
-        text = re.sub("|".join(map(re.escape, light)) or "$^", lambda match: " " * len(match[0]), text)
-    else:
-        pattern = _WORD
-    return [match.span() for match in pattern.finditer(text) if match[0].lower() not in light]
+    """The places of content words; of pairs of characters where a script without spaces shows too few."""
+    text, light = record.gold, light_words(record.language)
+    if not is_unspaced(text):
+        return [match.span() for match in _WORD.finditer(text) if match[0].lower() not in light]
+    known = content_words(text, record.language)
+    rest = re.sub("|".join(map(re.escape, light)) or "$^", lambda match: " " * len(match[0]), text)
+    return known if len(known) > 1 else [match.span() for match in _PAIR.finditer(rest)]
 
 
 @dataclass(frozen=True)

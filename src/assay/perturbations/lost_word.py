@@ -6,7 +6,7 @@ import re
 
 from assay.files import word_set
 from assay.language import is_unspaced
-from assay.perturbations.tables import JAPANESE_WORD, light_words
+from assay.perturbations.tables import content_words, light_words
 from assay.recipe import generator
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
@@ -55,15 +55,14 @@ def _joined(rest: str) -> str:
 def _without_characters(text: str, keep: str, key: str, language: str) -> str | None:
     """The text without a word, for scripts without spaces; None elsewhere.
 
-    Where words end is not written: in Japanese a run of kanji or katakana is taken for a word, else two
-    neighbouring characters that are no function words.
+    Where words end is not written: it is a word that the language's table tells, else two neighbouring
+    characters that are no function words.
     """
     start = text.find(keep) if keep else -1
     kept = range(start, start + len(keep)) if start >= 0 else range(0)
-    runs = [match.span() for match in JAPANESE_WORD.finditer(text)] if language == "ja" else []
     light = "".join(light_words(language))
     pairs = [(n, n + 2) for n in range(1, len(text) - 1) if _is_written(text[n : n + 2], light)]
-    places = _losable(runs, kept) or _losable(pairs, kept)
+    places = _losable(content_words(text, language), kept) or _losable(pairs, kept)
     if not places:
         return None
     first, end = generator(0, "lost word", key or text).choice(places)

@@ -23,11 +23,6 @@ from assay.vocabulary import Language
 
 LANGUAGES: frozenset[str] = frozenset(get_args(Language)) - {"en"}  # those with tables
 WITHOUT_SPACES = frozenset({"ja", "zh"})
-# A run of kanji or katakana is taken for a word of Japanese, but not where kana go on with it: 見分ける.
-JAPANESE_WORD = re.compile(
-    r"(?:[\u3400-\u9fff々]{2,4}|[\u30a1-\u30faー]{2,})"
-    r"(?![いうえきぎくぐけげじせちつてぬねびぶべみむめりるれっ])"
-)
 Cut = tuple[int, int, str]
 
 
@@ -86,6 +81,18 @@ def light_words(language: str) -> frozenset[str]:
     words = toml_file(f"languages/{language}", "words")
     plain = [pattern for pattern, _ in words["function_words"]["rules"] if pattern.isalpha()]
     return frozenset(plain) | frozenset(words["light"])
+
+
+def content_words(text: str, language: str) -> list[tuple[int, int]]:
+    """The places of content words in a script without spaces, as far as the words of the language tell."""
+    light = light_words(language)
+    return [match.span() for match in _content(language).finditer(text) if match[0] not in light]
+
+
+@cache
+def _content(language: str) -> re.Pattern[str]:
+    listed = toml_file(f"languages/{language}", "words")["content"] if language in WITHOUT_SPACES else ()
+    return re.compile("|".join(sorted(listed, key=len, reverse=True)) or "$^")
 
 
 def _compiled(entry: Mapping[str, Any], language: str) -> Table:
