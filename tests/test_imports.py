@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "assay"
 # What a part may import of ours, beside itself; a part that is not listed here fails. Read from top to bottom, it
@@ -64,10 +66,74 @@ ALLOWED: dict[str, set[str]] = {
 }  # fmt: skip
 
 
-def _imports(path: Path) -> set[str]:
+# Where a module is found by its name in a table: nowhere else is a module loaded by a string of ours.
+LOADERS = {
+    "__init__", "cli.__init__", "engine.workers.ray", "models.lazy", "names.bridge", "names.libraries", "names.plugins",
+    "names.registry", "report.figures",
+}  # fmt: skip
+HEAVY = ("torch", "transformers", "spacy", "ray", "faiss")
+
+
+@cache
+def _trees() -> dict[str, ast.Module]:
+    """Every module of the package, by its name within it."""
+    paths = sorted(SOURCE.rglob("*.py"))
+    names = [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in paths]
+    return {name: ast.parse(path.read_text("utf-8")) for name, path in zip(names, paths, strict=True)}
+
+
+def _module_named(name: str) -> str | None:
+    """The module that a dotted name leads to: core for `assay.core.Sample`; None for a name of no module."""
+    parts = name.removeprefix("assay.").split(".")
+    leading = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    candidates = [found for one in leading for found in (one, f"{one}.__init__")]
+    return next((found for found in candidates if found in _trees()), None)
+
+
+def _strings(tree: ast.AST) -> list[str]:
+    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return [value for value in constants if isinstance(value, str)]
+
+
+def _dotted(node: ast.AST) -> str:
+    """`assay.api.runs` of the expression that says it; empty for any other."""
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _run_time_nodes(tree: ast.Module) -> list[ast.AST]:
+    """The nodes of a module that run: not what stands under `if TYPE_CHECKING`."""
+    found: list[ast.AST] = []
+    nodes: list[ast.AST] = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            continue
+        found.append(node)
+        nodes += ast.iter_child_nodes(node)
+    return found
+
+
+def _edges(tree: ast.Module) -> set[str]:
+    """The modules of ours that one needs when it runs: by an import anywhere, by a string or by an attribute."""
+    named: set[str] = set()
+    for node in _run_time_nodes(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("assay"):
+            named |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names if alias.name.startswith("assay.")}
+        elif isinstance(node, ast.Attribute) and _dotted(node).startswith("assay."):
+            named.add(_dotted(node))
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"assay(\.\w+)+(:\w+)?", str(node.value)):
+            named.add(node.value.partition(":")[0])
+    return {module for name in named if (module := _module_named(name))}
+
+
+def _parts_imported(tree: ast.Module) -> set[str]:
     """First parts of the assay modules that a file imports, wherever in the file."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("assay"):
             parts = node.module.split(".")
             found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
@@ -76,46 +142,19 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
-def _part(path: Path) -> str:
-    first = path.relative_to(SOURCE).parts[0]
-    return first.removesuffix(".py")
-
-
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_arrows(path: Path) -> None:
-    part = _part(path)
-    assert _imports(path) <= ALLOWED[part] | {part}, f"{path.name} reaches across"
-
-
-def _run_time_imports(tree: ast.Module) -> set[str]:
-    """Modules of ours that a file imports when it runs, at its top or in a function: not those for types alone."""
-    imported: set[str] = set()
-    nodes: list[ast.AST] = [tree]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("assay"):
-            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names if alias.name.startswith("assay.")}
-        nodes += ast.iter_child_nodes(node)
-    return imported
-
-
-def test_no_module_imports_itself_through_others() -> None:
-    """Neither at the top of a file nor in a function body."""
-    paths = {
-        ".".join(("assay", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
-        for path in SOURCE.rglob("*.py")
+def test_no_part_reaches_across() -> None:
+    across = {
+        name: sorted(reached)
+        for name, tree in _trees().items()
+        if (reached := _parts_imported(tree) - ALLOWED[name.split(".")[0]] - {name.split(".")[0]})
     }
-    edges = {
-        name: {other for other in _run_time_imports(ast.parse(path.read_text("utf-8"))) if other in paths}
-        - {name}
-        for name, path in paths.items()
-    }
-    left = dict(edges)
-    while True:  # take away what imports nothing that is left; a cycle cannot be taken away
+    assert across == {}
+
+
+def test_no_module_needs_itself_through_others() -> None:
+    """Neither at the top of a file nor in a function body, by a string or by an attribute."""
+    left = {name: _edges(tree) - {name} for name, tree in _trees().items()}
+    while True:  # take away what needs nothing that is left; a cycle cannot be taken away
         free = {name for name, others in left.items() if not others & left.keys()}
         if not free:
             break
@@ -123,41 +162,55 @@ def test_no_module_imports_itself_through_others() -> None:
     assert not left, f"import cycles among {sorted(left)}"
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_nothing_is_loaded_by_a_string(path: Path) -> None:
-    """But in the registry: an import that a test cannot see is no arrow."""
-    where = str(path.relative_to(SOURCE))
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and where != "names/registry.py":
-            head, colon, attribute = node.value.partition(":")
-            assert not (colon and attribute.isidentifier() and head.startswith("assay.")), (
-                f"{where}: {node.value}"
-            )
+def test_an_edge_by_string_or_attribute_is_seen() -> None:
+    code = "import assay\n\ndef f():\n    assay.reading.results.x\n    g('assay.core:Sample')\n"
+    assert {"reading.results", "core"} <= _edges(ast.parse(code))
+    hidden = "if TYPE_CHECKING:\n    from assay.core import Sample\n"
+    assert not _edges(ast.parse(hidden))
+
+
+def test_nothing_is_loaded_by_a_string_but_where_names_are_looked_up() -> None:
+    """A table of names, such as registry.toml, holds edges that no test can see: few modules may have one."""
+    calls = {
+        name: [_dotted(n.func) for n in ast.walk(t) if isinstance(n, ast.Call)]
+        for name, t in _trees().items()
+    }
+    loading = {
+        name for name, called in calls.items() if {"import_module", "importlib.import_module"} & set(called)
+    }
+    assert loading <= LOADERS
+    targets = [
+        (name, text)
+        for name, tree in _trees().items()
+        for text in _strings(tree)
+        if name != "names.registry" and re.fullmatch(r"assay\.[\w.]+:[A-Za-z_]\w*", text)
+    ]
+    assert targets == []
 
 
 def test_findings_are_made_in_core_and_settled_in_one_place() -> None:
-    for path in SOURCE.rglob("*.py"):
-        calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
-        made = [call for call in calls if getattr(call.func, "id", "") == "Finding"]
-        assert not made or path.relative_to(SOURCE).as_posix() in ("core.py", "engine/settle.py"), path
+    making = {
+        name
+        for name, tree in _trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding"
+    }
+    assert making <= {"core", "engine.settle"}
 
 
 def test_importing_assay_is_light() -> None:
     """Law 8: importing loads neither torch nor spaCy nor the pipeline."""
-    import subprocess
-    import sys
-
     heavy = ("torch", "spacy", "transformers", "polars", "numpy")
     code = f"import sys, assay; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_torch_is_imported_where_it_is_used(path: Path) -> None:
-    tree = ast.parse(path.read_text("utf-8"))
-    heads = {
-        alias.name.split(".")[0] for node in tree.body if isinstance(node, ast.Import) for alias in node.names
-    }
-    heads |= {n.module.split(".")[0] for n in tree.body if isinstance(n, ast.ImportFrom) and n.module}
-    assert not heads & {"torch", "transformers", "spacy", "ray", "faiss"}
+def test_heavy_libraries_are_imported_where_they_are_used() -> None:
+    at_the_top = {}
+    for name, tree in _trees().items():
+        heads = {a.name.split(".")[0] for n in tree.body if isinstance(n, ast.Import) for a in n.names}
+        heads |= {n.module.split(".")[0] for n in tree.body if isinstance(n, ast.ImportFrom) and n.module}
+        if heads & set(HEAVY):
+            at_the_top[name] = sorted(heads & set(HEAVY))
+    assert at_the_top == {}

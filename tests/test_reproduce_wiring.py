@@ -29,7 +29,6 @@ from assay.papers.recipes import Cell, Plan, Recipe
 
 if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "sentencepiece")):
     pytest.skip("needs the extra: pip install 'nlg-assay[neural]'", allow_module_level=True)
-sys.path.insert(0, str(Path(__file__).parent / "checkpoints"))
 import layouts
 import transformers
 from local_hub import Hub

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from local_hub import Hub
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-sys.path.insert(0, str(Path(__file__).parent))
 # All tests of this folder need the extra: pip install 'nlg-assay[neural]'.
 if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "sentencepiece")):
     collect_ignore_glob = ["*.py"]

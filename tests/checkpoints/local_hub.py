@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
 import layouts
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"

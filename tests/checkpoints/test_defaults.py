@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 from pathlib import Path
 
+import layouts
 import numpy as np
 import pytest
 import torch
+from local_hub import REVISION, Hub
 
 from assay.core import Image, Sample
 from assay.errors import WeightsError
 from assay.files import file_digest
 from assay.names.spec import parse
-
-sys.path.insert(0, str(Path(__file__).parent))
-import layouts
-from local_hub import REVISION, Hub
 
 SAMPLES = [
     Sample("The cat sat .", ("The dog sat . A man rose .",), source="Der Hund lief nach Hause ."),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import layouts
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-import layouts
 from local_hub import REVISION, Hub
 
 from assay.core import Image, Metric, Sample

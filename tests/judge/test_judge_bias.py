@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from planted import LOST, OWN, Planted
 
 from assay.audits.judge_bias.audit import JudgeBias
 from assay.audits.judge_bias.pairs import (
@@ -25,9 +25,6 @@ from assay.engine.session import Session
 from assay.engine.settle import settle
 from assay.errors import DataError
 from assay.names.spec import measure
-
-sys.path.insert(0, str(Path(__file__).parent))
-from planted import LOST, OWN, Planted
 
 HALF = LOST / 2  # half of a lost word: the size at which every effect must be found
 LARGE = 0.6  # more than the 0.5 between right and wrong answers

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from wire import free_port, odds_server, proxied
 
 from assay.core import Measure, Sample
 from assay.engine.cache import ScoreCache
@@ -25,9 +26,6 @@ from assay.metrics.judge.answers import parsed, share
 from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.prompt import JudgeQuestion
 from assay.models.budget import Budget, spending
-
-sys.path.insert(0, str(Path(__file__).parent))
-from wire import free_port, odds_server, proxied
 
 SAMPLES = [
     Sample("The capital of France is Paris.", ("Paris.",), "What is the capital of France?", rival="Cheese."),

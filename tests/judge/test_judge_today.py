@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from standins import standing_in
 from typer.testing import CliRunner, Result
 
 from assay.cli import app
@@ -18,9 +18,6 @@ from assay.metrics.judge.metric import Judge
 from assay.models.budget import UNREAD, Budget, spending
 from assay.names.spec import parse
 from assay.reading.results import load_run
-
-sys.path.insert(0, str(Path(__file__).parent))
-from standins import standing_in
 
 QUESTION = "What is the capital of France?"
 SAMPLES = [

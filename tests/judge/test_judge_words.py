@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from planted import Planted
+from wire import proxied
 
 from assay.api.pipeline import run
 from assay.audits.judge_bias.audit import JudgeBias
@@ -20,10 +21,6 @@ from assay.metrics.judge import metric as judge
 from assay.metrics.judge import server
 from assay.metrics.judge.metric import Judge
 from assay.models.budget import Budget, spending
-
-sys.path.insert(0, str(Path(__file__).parent))
-from planted import Planted
-from wire import proxied
 
 NOWHERE = "http://127.0.0.1:9"  # every answer is played
 SAMPLE = Sample("Paris.", ("It is Paris.",), "What is the capital of France?")

@@ -15,7 +15,7 @@ from assay.core import Sample
 from assay.engine.session import Progress
 from assay.errors import SpecError, WeightsError
 from assay.mitigation.data import Material
-from assay.mitigation.train import Trainer, TrainPlan, published_form
+from assay.mitigation.train import Trainer, TrainPlan, form_of
 from assay.models import adapters
 from assay.names.spec import parse
 
@@ -28,7 +28,7 @@ def spec(folder: Path) -> str:
 
 
 def trainer(tiny: Path, material: Material, folder: Path, plan: TrainPlan = PLAN) -> Trainer:
-    return Trainer(published_form(parse(spec(tiny))), material, plan, folder)
+    return Trainer(form_of(parse(spec(tiny))), material, plan, folder)
 
 
 def save(made: Trainer, tiny: Path, folder: Path) -> None:
@@ -76,7 +76,7 @@ def test_every_kind_of_backbone_has_a_place_a_layer(kind: str, config: dict[str,
 
 
 def test_the_bottleneck_is_equation_3(tiny: Path) -> None:
-    model = published_form(parse(spec(tiny))).load_copy().model
+    model = form_of(parse(spec(tiny))).load_copy().model
     adapters.insert(model, 6)
     adapter = next(adapters.adapters(model))
     with torch.no_grad():
@@ -93,7 +93,7 @@ def test_the_differentiable_twin_scores_as_the_metric_does(tiny: Path, material:
     measure = parse(spec(tiny))
     pairs = [(p.first, p.reference) for p in material.pairs["train"][:10]]
     with torch.no_grad():
-        form = published_form(measure)
+        form = form_of(measure)
         twin = form.score(form.load_copy(), pairs).numpy()
     own = np.array(measure.metric.score([Sample(one, (other,)) for one, other in pairs]).values)
     assert twin == pytest.approx(own, abs=1e-6)
@@ -174,12 +174,12 @@ def test_a_damaged_folder_is_named(tiny: Path, material: Material, tmp_path: Pat
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     (tmp_path / "two" / adapters.TENSORS).write_bytes(b"not tensors")
     with pytest.raises(WeightsError, match="damaged"):
-        adapters.attach(published_form(parse(spec(tiny))).load_copy().model, tmp_path / "two")
+        adapters.attach(form_of(parse(spec(tiny))).load_copy().model, tmp_path / "two")
     (tmp_path / "one" / adapters.CARD).write_text(json.dumps({"model": "x"}))
     with pytest.raises(WeightsError, match="not an adapter's folder"):
-        adapters.attach(published_form(parse(spec(tiny))).load_copy().model, tmp_path / "one")
+        adapters.attach(form_of(parse(spec(tiny))).load_copy().model, tmp_path / "one")
 
 
 def test_a_metric_without_a_backbone_is_offered_other_methods() -> None:
     with pytest.raises(SpecError, match="hybrid"):
-        published_form(parse("bleu"))
+        form_of(parse("bleu"))

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from peaks import memory_within
 
 from assay.datasets.rows import read_rows
 from assay.errors import DataError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from peaks import memory_within
 
 
 def _csv(path: Path) -> None:

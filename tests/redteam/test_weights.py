@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from peaks import memory_within
 
 from assay.errors import WeightsError
 from assay.files import file_digest
 from assay.models import weights
-
-sys.path.insert(0, str(Path(__file__).parent))
-from peaks import memory_within
 
 pytest.importorskip("transformers")
 CODE = "from pathlib import Path\nPath(__file__).with_name('CODE_RAN').touch()\nraise SystemExit\n"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import misbehaving
 import numpy as np
 import pytest
 
@@ -16,9 +17,6 @@ from assay.engine.session import Session
 from assay.engine.workers.local import LocalEngine
 from assay.errors import AuditError, MetricError
 from assay.names.spec import parse
-
-sys.path.insert(0, str(Path(__file__).parent))
-import misbehaving
 
 FILE = Path(misbehaving.__file__)
 MAIN = [sys.executable, "-c", "from assay.cli import main; main()"]

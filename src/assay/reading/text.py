@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.resources import files
 
 from assay.core import Statistic
 from assay.reading.verdicts import Row
 
 ROUNDING = 1e-9
-
-
-def asset(name: str) -> str:
-    """A file beside the templates."""
-    return files("assay.report").joinpath("templates", name).read_text("utf-8")
 
 
 def number(value: float | None) -> str:

@@ -14,8 +14,9 @@ from assay.files import toml_file
 from assay.reading.answers import Answer, answers, failed_names
 from assay.reading.names import shown, shown_names
 from assay.reading.results import StoredRun
-from assay.reading.text import asset, in_words, interval, number, sentence
+from assay.reading.text import in_words, interval, number, sentence
 from assay.reading.verdicts import QUESTION_TITLES, Row, audits_of, checks, gravest_failures, rows_of
+from assay.report.assets import asset
 from assay.report.charts import VERDICT_COLOURS
 from assay.report.plain import filled
 from assay.report.tables import shown_rows

@@ -21,8 +21,9 @@ from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.recommendation import COIN
 from assay.reading.results import StoredRun
-from assay.reading.text import asset, heading, in_words, number
+from assay.reading.text import heading, in_words, number
 from assay.reading.verdicts import AuditInfo, Row, audits_of, badness, is_check, rows_of
+from assay.report.assets import asset
 from assay.report.tables import shown_rows
 from assay.vocabulary import Verdict
 

@@ -13,8 +13,9 @@ from assay.errors import SpecError, install, suggest, unwritable
 from assay.grouping import grouped
 from assay.reading.names import shown
 from assay.reading.results import StoredRun, write_text
-from assay.reading.text import asset, in_words
+from assay.reading.text import in_words
 from assay.reading.verdicts import AuditInfo, audits_of
+from assay.report.assets import asset
 from assay.report.charts import Panel, Spec, can_draw, panels
 from assay.report.plain import as_latex
 

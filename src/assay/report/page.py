@@ -32,7 +32,7 @@ from assay.reading.names import shown
 from assay.reading.notes import grouped_notes, whose_texts
 from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
-from assay.reading.text import amount, asset, expectation, in_words, interval, number, probability, sentence
+from assay.reading.text import amount, expectation, in_words, interval, number, probability, sentence
 from assay.reading.verdicts import (
     QUESTION_TITLES,
     AuditInfo,
@@ -42,6 +42,7 @@ from assay.reading.verdicts import (
     rows_of,
     worst,
 )
+from assay.report.assets import asset
 from assay.report.charts import VERDICT_COLOURS, Panel, can_draw, panels, study_panels
 from assay.report.tables import tables
 from assay.vocabulary import Verdict
@@ -56,7 +57,7 @@ _ORDER: tuple[Verdict, ...] = ("fail", "not covered", "inconclusive", "pass", "n
 @cache
 def environment() -> Environment:
     """Templates that escape everything; a missing name is an error."""
-    templates = Environment(loader=PackageLoader("assay.report"), autoescape=True, undefined=StrictUndefined)
+    templates = Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined)
     templates.filters |= {"number": number, "words": in_words, "interval": interval}
     # A verdict as the name of a style is its slug.
     templates.filters |= {"probability": probability, "slug": lambda verdict: verdict.replace(" ", "-")}

@@ -156,7 +156,7 @@ def filled(template: str, **values: object) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(  # nothing here is HTML
-        loader=PackageLoader("assay.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=PackageLoader(__package__), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,
     )  # fmt: skip
     templates.filters["plain"] = lambda text: _cell(str(text)).replace(">", "&gt;")

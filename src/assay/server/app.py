@@ -23,7 +23,7 @@ from assay.core import Record
 from assay.errors import AuditError, CacheError
 from assay.names.spec import measure
 from assay.reading.results import StoredRun, load_about, load_findings, load_run
-from assay.reading.text import asset
+from assay.report.assets import asset
 from assay.report.page import inert, page, policy
 from assay.server.live import Live
 from assay.vocabulary import TASKS, Task

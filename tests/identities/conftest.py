@@ -1,8 +1,0 @@
-"""The folder on the path: its tests share the reading of lexicons and pairs."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
