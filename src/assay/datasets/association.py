@@ -15,6 +15,7 @@ from assay.datasets.files import read_json
 from assay.datasets.lexicon import indefinite_article
 from assay.errors import DataError
 from assay.files import data_path, toml_file, word_set
+from assay.grouping import repeated
 
 _Level = Literal["word", "sentence", "unbleached"]
 SET_KEYS = ("targ1", "targ2", "attr1", "attr2")
@@ -123,9 +124,9 @@ def _read_set(where: str, entry: object) -> tuple[str, list[str]]:
         raise DataError(f"{where}.examples' is missing or no list of strings")
     if not examples or not all(text.strip() for text in examples):
         raise DataError(f"{where}.examples' is empty or has an empty text; give it some words")
-    for place, text in enumerate(examples):  # a repeated text would count twice and shrink the p-value
-        if text in examples[:place]:
-            raise DataError(f"{where}.examples' has {text!r} twice; leave one out")
+    twice = repeated(examples)
+    if twice:  # a repeated text would count twice and shrink the p-value
+        raise DataError(f"{where}.examples' has {twice[0]!r} twice; leave one out")
     return category, examples
 
 
@@ -189,21 +190,28 @@ def _forms(word: str) -> set[tuple[str, ...]]:
 def _units_by_words(texts: Sequence[str], words: Sequence[str]) -> list[str]:
     """The longest word of the list in each text; a text that has none is its own unit."""
     longest_first = sorted(words, key=len, reverse=True)
-    exact = [(_tokens(word.lower()), word) for word in longest_first]
-    inflected = [(form, word) for word in longest_first for form in _forms(word)]
-    phrases = [(f" {' '.join(form)} ", word) for form, word in exact + inflected]
-    padded = {text: f" {' '.join(_tokens(text.lower()))} " for text in texts}
-    return [next((word for phrase, word in phrases if phrase in padded[text]), text) for text in texts]
+    exact = [(_padded(_tokens(word.lower())), word) for word in longest_first]
+    inflected = [(_padded(form), word) for word in longest_first for form in _forms(word)]
+    phrases = [*exact, *inflected]
+    units = []
+    for text in texts:
+        padded = _padded(_tokens(text.lower()))
+        units.append(next((word for phrase, word in phrases if phrase in padded), text))
+    return units
+
+
+def _padded(tokens: Sequence[str]) -> str:
+    """Tokens with a space on every side, in which whole phrases can be looked for."""
+    return f" {' '.join(tokens)} "
 
 
 def _gaps(tokens: tuple[str, ...]) -> list[tuple[Frame, tuple[str, ...]]]:
     """Each way to cut a unit out of a sentence: it begins and ends with a content word, or is one token."""
     stop_words = word_set("words", "stop_words") - _classes().keys()  # he, hers, always are words of a test
-    stop = [token.lower() in stop_words for token in tokens]
-    starts = range(len(tokens))
-    spans = [(i, j) for i in starts for j in starts[i : i + LONGEST_UNIT] if not stop[i] and not stop[j]]
-    if not spans:  # "This is mine.": only function words
-        spans = [(i, i) for i in starts]
+    content = [place for place, token in enumerate(tokens) if token.lower() not in stop_words]
+    spans = [(i, j) for i in content for j in content if i <= j < i + LONGEST_UNIT]
+    # "This is mine.": only function words.
+    spans = spans or [(place, place) for place in range(len(tokens))]
     plain = tuple("a" if token.lower() == "an" else token.lower() for token in tokens)
     return [((plain[:i], plain[j + 1 :]), tokens[i : j + 1]) for i, j in spans]
 

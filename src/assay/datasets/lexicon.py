@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import permutations
 
 from assay.files import data_path, jsonl_file, toml_file, tsv_file, word_set
 
@@ -114,14 +115,15 @@ def siblings(*, interchangeable: bool = False) -> Pairs:
     With `interchangeable`, only the kinds whose terms can stand for each other in nearly any sentence.
     """
     table: dict[tuple[str, str], tuple[str, ...]] = defaultdict(tuple)
+    kinds, unsafe = template_words("siblings_kinds"), template_words("siblings_unsafe")
     for group in jsonl_file("words", "siblings"):
-        if interchangeable and group["kind"] not in template_words("siblings_kinds"):
+        if interchangeable and group["kind"] not in kinds:
             continue
         cased = [term.capitalize() if group["proper"] else term for term in group["terms"]]
-        terms = [term for term in cased if term not in template_words("siblings_unsafe")]
-        for term in terms:
-            table[group["pos"], term] += tuple(other for other in terms if other != term)
-    return {key: words for key, words in table.items() if words}
+        terms = [term for term in cased if term not in unsafe]
+        for term, other in permutations(terms, 2):
+            table[group["pos"], term] += (other,)
+    return dict(table)
 
 
 @cache
@@ -190,8 +192,8 @@ def genders() -> Mapping[str, str]:
 @cache
 def people() -> frozenset[str]:
     """Nouns for people: occupations, and siblings among them."""
-    named = {entry["name"] for entry in toml_file("identities", "occupations")["occupation"]}
     kinds = template_words("kinds_of_people")
+    named = {entry["name"] for entry in toml_file("identities", "occupations")["occupation"]}
     groups = [group["terms"] for group in jsonl_file("words", "siblings") if group["kind"] in kinds]
     return frozenset(named.union(*groups, template_words("people")))
 

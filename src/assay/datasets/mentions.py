@@ -134,13 +134,13 @@ class _Terms:
         named = frozenset(place.group for place in places)
         if len(named) != 1:
             return Mentioned(named)
-        about = {}
-        for name, group in self.groups.items():
-            words = [_term(group, place) for place in places]
-            if name not in named and None not in words:
-                about[name] = _written(text, places, words)
-        others = [_other_term(self.groups[place.group], place) for place in places]
-        return Mentioned(named, about, None if None in others else _written(text, places, others))
+        others = [group for name, group in self.groups.items() if name not in named]
+        about: dict[str, str] = {}
+        for group in others:
+            other = _written(text, places, [_term(group, place) for place in places])
+            about |= {} if other is None else {group.name: other}
+        terms = [_other_term(self.groups[place.group], place) for place in places]
+        return Mentioned(named, about, _written(text, places, terms))
 
     def _places(self, text: str) -> Iterator[_Place]:
         """The terms that are said of people."""
@@ -213,18 +213,27 @@ def _other_term(group: NamedGroup, place: _Place) -> str | None:
     return words[neighbour if neighbour < len(words) else place.number - 1]
 
 
-def _written(text: str, places: Sequence[_Place], words: Sequence[str | None]) -> str:
-    """The text with other words in these places, with the articles and capitals that they take."""
+def _written(text: str, places: Sequence[_Place], words: Sequence[str | None]) -> str | None:
+    """The text with other words in these places, as they stand there; None where a word is wanting."""
     written, end = "", 0
     for place, word in zip(places, words, strict=True):
-        before, old = text[end : place.start], text[place.start : place.end]
-        new = (
-            capitalised(word or "") if old[0].isupper() and _OPENS.search(text[: place.start]) else word or ""
-        )
-        new = new.upper() if len(old) > 1 and old.isupper() else new
-        article = _ARTICLE.search(before)
-        if article:
-            n = indefinite_article(new.lower() if new.isupper() else new)[1:]
-            before = f"{before[: article.start()]}{article[1]}{n.upper() if new.isupper() else n} "
-        written, end = written + before + new, place.end
+        if word is None:
+            return None
+        old = text[place.start : place.end]
+        if old[0].isupper() and _OPENS.search(text[: place.start]):
+            word = capitalised(word)
+        if len(old) > 1 and old.isupper():
+            word = word.upper()
+        written += _with_article(text[end : place.start], word) + word
+        end = place.end
     return written + text[end:]
+
+
+def _with_article(before: str, word: str) -> str:
+    """The text before a word, where an article at its end is the one that the word takes."""
+    article = _ARTICLE.search(before)
+    if article is None:
+        return before
+    lower = indefinite_article(word.lower() if word.isupper() else word)
+    fitting = lower.upper() if word.isupper() else lower
+    return f"{before[: article.start()]}{article[1]}{fitting[1:]} "

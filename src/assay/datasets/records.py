@@ -108,12 +108,16 @@ def read_record_table(
 
 def _referenced(row: Row, number: int) -> Row:
     """The row with its references; one of them is the clean text."""
-    texts = [text for text in row.texts("references") if text.strip()]
+    if "references" not in row.values:
+        raise row.missing("gold", " (or hypothesis, or references)")
+    texts = _filled_references(row)
     if not texts:
-        if "references" not in row.values:
-            raise row.missing("gold", " (or hypothesis, or references)")
         raise row.fail(f"{row.called('references')} is empty: the clean text is taken from it")
-    return replace(row, values={**row.values, "references": texts})
+    return row.with_values({"references": texts})
+
+
+def _filled_references(row: Row) -> list[str]:
+    return [text for text in row.texts("references") if text.strip()]
 
 
 def _from_references(rows: Sequence[Row], left_out: LeftOut) -> list[Row]:
@@ -127,8 +131,8 @@ def _from_references(rows: Sequence[Row], left_out: LeftOut) -> list[Row]:
         first, *others = dict.fromkeys(row.texts("references"))
         alone += not others
         if others:
-            values = {**row.values, "gold": first, "references": others}
-            records.setdefault((first, *others, row.maybe("source")), replace(row, values=values))
+            record = row.with_values({"gold": first, "references": others})
+            records.setdefault((first, *others, row.maybe("source")), record)
     if not records:
         raise DataError(f"{left_out.path}: {ONLY_REFERENCE}")
     if alone:
@@ -154,13 +158,12 @@ def _written(row: Row, number: int) -> _Written:
     hypothesis = row.text("hypothesis")
     if not hypothesis.strip():
         raise row.fail(f"{row.called('hypothesis')} is empty")
-    references = [text for text in row.texts("references") if text.strip()]
+    references = _filled_references(row)
     if "references" in row.values and not references:
         raise row.fail(f"{row.called('references')} is empty")
     doc = row.values.get("doc") or digest(*references, row.maybe("source") or "", *row.texts("context"))
-    values = {**row.values, "gold": hypothesis, "references": references, "doc": doc}
     rated = {criterion: fmean(numbers) for criterion, numbers in human_ratings(row).items()}
-    return _Written(replace(row, values=values), rated)
+    return _Written(row.with_values({"gold": hypothesis, "references": references, "doc": doc}), rated)
 
 
 def better_rated(written: Sequence[_Written], remarks: list[str]) -> list[Row]:
@@ -205,10 +208,7 @@ def _best(written: Sequence[_Written], merits: Mapping[int, float], places: Sequ
 
 def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -> list[Record]:
     """Read two files with one text per line: paired line by line, or as two sets when open-ended."""
-    golds, others = ([line.strip() for line in text_lines(path)] for path in (gold, references))
-    for path, texts in ((gold, golds), (references, others)):
-        if not texts:
-            raise DataError(f"{path} holds no text; one text per line is expected")
+    golds, others = _texts_of(gold), _texts_of(references)
     shared = [tuple(others)] * len(golds) if task == "open-ended" else [(other,) for other in others]
     if len(golds) != len(shared):
         raise DataError(
@@ -216,6 +216,14 @@ def read_text_sets(gold: Path, references: Path, *, task: Task = "open-ended") -
         )
     pairs = enumerate(zip(golds, shared, strict=True))
     return among_themselves([Record(f"{gold.stem}-{n}", text, task, refs) for n, (text, refs) in pairs])
+
+
+def _texts_of(path: Path) -> list[str]:
+    """The texts of a file with one on each line; none at all is an error."""
+    texts = [line.strip() for line in text_lines(path)]
+    if not texts:
+        raise DataError(f"{path} holds no text; one text per line is expected")
+    return texts
 
 
 def guess_task(rows: Sequence[Row]) -> Task:
@@ -248,27 +256,33 @@ def _record(task: Task, sources: Mapping[str, str], row: Row, number: int) -> Re
 
 def _wrong(row: Row) -> NearWrong | None:
     """The near-wrong text of a row: an object with `text`, `kind` and `severity`."""
-    value = row.values.get("wrong")
-    if value in (None, ""):
+    if not row.has("wrong"):
         return None
-    if not isinstance(value, dict) or not isinstance(value.get("text"), str) or not value["text"].strip():
+    value = row.values["wrong"]
+    (text,) = _texts_in(value, "text")
+    if not text.strip():
         raise row.fail("column 'wrong' must be an object with a 'text' (and 'kind', 'severity')")
     severity = value.get("severity", "major")
     if severity not in SEVERITIES:
         raise row.fail(f"severity {severity!r} is none of {', '.join(SEVERITIES)}")
-    return NearWrong(value["text"], str(value.get("kind", "error")), severity)
+    return NearWrong(text, str(value.get("kind", "error")), severity)
+
+
+def _texts_in(value: object, *keys: str) -> list[str]:
+    """The texts under these keys of an object; empty where a key holds no text, or where it is no object."""
+    members = value if isinstance(value, Mapping) else {}
+    texts = [members.get(key) for key in keys]
+    return [text if isinstance(text, str) else "" for text in texts]
 
 
 def _candidates(row: Row) -> tuple[str, str] | None:
     """The better and the worse candidate of a row: an object with `better` and `worse`."""
-    value = row.values.get("candidates")
-    if value in (None, ""):
+    if not row.has("candidates"):
         return None
-    if not isinstance(value, dict) or not all(
-        isinstance(value.get(side), str) for side in ("better", "worse")
-    ):
+    better, worse = _texts_in(row.values["candidates"], "better", "worse")
+    if not better or not worse:
         raise row.fail("column 'candidates' must be an object with the texts 'better' and 'worse'")
-    return value["better"], value["worse"]
+    return better, worse
 
 
 def among_themselves(records: Sequence[Record]) -> list[Record]:

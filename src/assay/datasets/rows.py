@@ -288,18 +288,21 @@ def recognise(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] = (
     themselves.
     """
     rows = readable(rows)
-    present = _columns_of(rows)
-    lacking = [name for name in wanted if not _is_there(rows[0], name, present)]
-    free = [column for column in present if column not in own]
-    candidates = {name: _by_whole_name(name, free) for name in lacking}
-    used = {*FIELDS, *chain.from_iterable(candidates.values())}
-    others = [column for column in free if column not in used and not column.startswith(CRITERION)]
-    for name, columns in candidates.items():
-        candidates[name] = columns or _by_words(name, others, rows)
+    lacking = [name for name in wanted if not _is_there(rows[0], name, _columns_of(rows))]
+    candidates = _candidates(rows, lacking, own)
     doubtful = next((name for name, columns in candidates.items() if len(columns) > 1), None)
     if doubtful is not None:
         raise rows[0].fail_header(_doubtful(rows[0], doubtful, candidates))
     return {name: columns[0] for name, columns in candidates.items() if columns}
+
+
+def _candidates(rows: Sequence[Row], fields: Sequence[str], own: Sequence[str]) -> dict[str, list[str]]:
+    """The columns that each of these fields may have: by their whole names, else by the words in them."""
+    free = [column for column in _columns_of(rows) if column not in own]
+    candidates = {name: _by_whole_name(name, free) for name in fields}
+    used = {*FIELDS, *chain.from_iterable(candidates.values())}
+    others = [column for column in free if column not in used and not column.startswith(CRITERION)]
+    return {name: columns or _by_words(name, others, rows) for name, columns in candidates.items()}
 
 
 def _is_there(row: Row, name: str, present: Sequence[str]) -> bool:
