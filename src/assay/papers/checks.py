@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -141,19 +141,27 @@ def reproduce(recipe: Recipe, place: Place, session: Session) -> list[Checked]:
     checked = {cell: not_run(cell, cell.kind, cell.reason) for cell in recipe.cells if cell.kind}
     for name, plan in recipe.runs.items():
         wanted = [cell for cell in recipe.runnable if cell.run == name and not cell.of]
-        lacks = {cell: lack for cell in wanted if (lack := place.missing(plan, cell))}
-        checked |= {cell: not_run(cell, *lack) for cell, lack in lacks.items()}
-        if cells := [cell for cell in wanted if cell not in lacks]:
-            checked |= {item.cell: item for item in _run_plan(plan, cells, place, session)}
+        checked |= {item.cell: item for item in _run_what_can(plan, wanted, place, session)}
     by_place = {(cell.row, cell.source, cell.column): item for cell, item in checked.items()}
-    for cell in recipe.runnable:
-        if cell.of:
-            checked[cell] = _mean(cell, [by_place[cell.row, cell.source, name] for name in cell.of])
-    return [checked[cell] for cell in recipe.cells]
+    return [_mean(cell, by_place) if cell.of else checked[cell] for cell in recipe.cells]
 
 
-def _mean(cell: Cell, parts: Sequence[Checked]) -> Checked:
+def _run_what_can(plan: Plan, wanted: Sequence[Cell], place: Place, session: Session) -> Iterator[Checked]:
+    """The cells of a run, those that something is missing for first."""
+    runnable = []
+    for cell in wanted:
+        lack = place.missing(plan, cell)
+        if lack is None:
+            runnable.append(cell)
+        else:
+            yield not_run(cell, *lack)
+    if runnable:
+        yield from _run_plan(plan, runnable, place, session)
+
+
+def _mean(cell: Cell, by_place: Mapping[tuple[str, str, str], Checked]) -> Checked:
     """The mean of other cells of the row, where all of them were run."""
+    parts = [by_place[cell.row, cell.source, name] for name in cell.of]
     for part in parts:
         if part.ours is None:
             return not_run(cell, part.kind or "no figure", f"{part.cell.column}: {part.reason}")

@@ -118,18 +118,23 @@ def operating_curve(
     if cases and not any(map(simulated.needs, cases)):
         return None
     asked = tuple(sizes or simulated.sizes)
-    found: dict[float, list[Finding]] = {size: [] for size in asked}
-    honest: list[Finding] = []
-    for seed in range(seeds):
-        for size in asked:
-            findings, place = judged(simulated, audit, items, size, seed)
-            found[size] += [finding for finding in findings if is_planted(finding, simulated, place)]
-            honest += findings if size == asked[0] else []
-    planted = [finding for findings in found.values() for finding in findings]
-    if not planted:
+    simulations = {
+        size: [judged(simulated, audit, items, size, seed) for seed in range(seeds)] for size in asked
+    }
+    planted = {size: _planted(simulated, drawn) for size, drawn in simulations.items()}
+    largest = planted[asked[-1]]
+    if not largest:
         return None
-    points = tuple(_point(size, findings) for size, findings in found.items())
-    return Curve(simulated, planted[0].n, points, _point(asked[0], honest))
+    honest = [finding for findings, _ in simulations[asked[0]] for finding in findings]
+    points = tuple(_point(size, findings) for size, findings in planted.items())
+    return Curve(simulated, largest[0].n, points, _point(asked[0], honest))
+
+
+def _planted(simulated: Simulated, drawn: Sequence[tuple[list[Finding], str]]) -> list[Finding]:
+    """The findings of all simulations that are where the defect is."""
+    return [
+        finding for findings, place in drawn for finding in findings if is_planted(finding, simulated, place)
+    ]
 
 
 def is_planted(finding: Finding, simulated: Simulated, place: str) -> bool:

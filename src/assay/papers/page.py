@@ -53,16 +53,22 @@ def summary(checked: Iterable[Checked]) -> str:
     """
     items = list(checked)
     equal = [item.cell for item in items if item.verdict == "equal"]
-    zeros = sum(not cell.number for cell in equal)
-    searched = sum(bool(cell.number and cell.searched) for cell in equal)
-    parts = {"of them zeros": zeros, "after a search of settings": searched}
-    weaker = ", ".join(f"{number} {what}" for what, number in parts.items() if number)
-    kinds = Counter(item.kind for item in items if item.kind)
-    lacking = ", ".join(f"{kinds[kind]} {kind}" for kind in get_args(Kind) if kinds[kind])
-    words = {"equal": f"equal ({weaker})" if weaker else "equal", "differs": "different"}
-    words["not run"] = f"not run ({lacking})" if lacking else "not run"
-    counts = count(items).items()
-    return ", ".join(f"{number} {words.get(verdict, verdict)}" for verdict, number in counts if number)
+    weaker = {
+        "of them zeros": sum(not cell.number for cell in equal),
+        "after a search of settings": sum(bool(cell.number and cell.searched) for cell in equal),
+    }
+    kinds = Counter(item.kind for item in items)
+    lacking = {str(kind): kinds[kind] for kind in get_args(Kind)}
+    details = {"equal": _counts(weaker), "not run": _counts(lacking)}
+    words = {"differs": "different"} | {
+        verdict: f"{verdict} ({detail})" for verdict, detail in details.items() if detail
+    }
+    return _counts({words.get(verdict, verdict): number for verdict, number in count(items).items()})
+
+
+def _counts(numbers: Mapping[str, int]) -> str:
+    """`12 of them zeros, 3 different`: what there is none of is not named."""
+    return ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
 
 
 def reasons(checked: Iterable[Checked]) -> list[str]:
@@ -93,13 +99,13 @@ def latex_table(recipe: Recipe, checked: Sequence[Checked]) -> str:
     ours = {(item.cell.row, item.cell.column): item.shown or ABSENT for item in checked}
     every = {**printed, **ours} if own else {key: f"{printed[key]} / {value}" for key, value in ours.items()}
     columns = list(dict.fromkeys(column for _, column in every))
-    lines = {row: [row, *(every.get((row, column), "") for column in columns)] for row, _ in every}
-    is_new = own and (first, columns[0]) not in printed
-    body = [("\\midrule\n" if is_new and row == first else "") + _latex(line) for row, line in lines.items()]
+    body = {row: _latex([row, *(every.get((row, name), "") for name in columns)]) for row, _ in every}
+    if own and (first, columns[0]) not in printed:
+        body[first] = f"\\midrule\n{body[first]}"
     kind = "" if own else ", published / ours"
     caption = as_latex(f"{recipe.title} ({PAPERS[recipe.paper]}, {recipe.table}){kind}")
     names = {"caption": caption, "columns": "l" + "r" * len(columns), "head": _latex(["", *columns])}
-    return str(_TEXTS["latex"] % {**names, "body": "\n".join(body)})
+    return str(_TEXTS["latex"] % {**names, "body": "\n".join(body.values())})
 
 
 def _latex(line: Sequence[str]) -> str:

@@ -115,13 +115,9 @@ def propagate(
         base, training, test = world(seed)
         references = [scene.sample.references for scene in training]
         others = [reward_of(measure, references, session) for measure in columns]
-        inputs = [scene.sample for scene in test]
+        inputs = _samples(test)
         before, drawn = base.best(inputs), base.sample(inputs, experiment.samples, seed)
-        if not any(map(stated_gender, before)):
-            raise DataError(
-                f"none of {len(before)} captions of the captioner names a gender ({before[0]!r} is one), so "
-                "that none is wrong; take one that writes man and woman"
-            )
+        _check_gendered(before)
         for measure in measures:
             reward = reward_of(measure, references, session)
             for way in methods:
@@ -130,8 +126,7 @@ def propagate(
                     redrawn = [[text] for text in after]
                 else:
                     tuned = deepcopy(base)
-                    given = [scene.sample for scene in training]
-                    train_on_reward(tuned, given, reward, experiment, seed, way)
+                    train_on_reward(tuned, _samples(training), reward, experiment, seed, way)
                     after, redrawn = tuned.best(inputs), tuned.sample(inputs, experiment.samples, seed)
                 gains = [_rewards(inputs, some, reward).mean(axis=1) for some in (drawn, redrawn)]
                 outcome = _outcome(test, (before, after), gains, others)
@@ -140,6 +135,19 @@ def propagate(
         _write_captions(parts, out)
     names = [measure.label for measure in columns]
     return [effect(name, way, outcomes, names, seed=seeds[0]) for (name, way), outcomes in parts.items()]
+
+
+def _samples(scenes: Sequence[Scene]) -> list[Sample]:
+    return [scene.sample for scene in scenes]
+
+
+def _check_gendered(captions: Sequence[str]) -> None:
+    """Refuse a captioner that names no gender: none of its captions could be wrong."""
+    if not any(map(stated_gender, captions)):
+        raise DataError(
+            f"none of {len(captions)} captions of the captioner names a gender ({captions[0]!r} is one), so "
+            "that none is wrong; take one that writes man and woman"
+        )
 
 
 def reward_of(measure: Measure, references: Sequence[tuple[str, ...]], session: Session) -> Reward:

@@ -20,7 +20,7 @@ from assay.papers.cells import Findings, Reading
 from assay.papers.recipes import Cell, Recipe, axes, find_recipe
 from assay.reading.text import number
 
-_Figures = Mapping[str, Mapping[str, Mapping[str, str]]]  # cells by metric and place
+_Shown = Mapping[str, Mapping[str, Mapping[str, str]]]  # cells by metric and place
 STAR = 0.01  # the papers mark p <= .01
 _VERDICTS = {"fail": "fail", "pass": "pass", "inconclusive": "cannot tell", "not judged": "not asked"}
 _KEYS = frozenset(
@@ -71,44 +71,56 @@ def fill(spec: Mapping[str, Any], runs: Mapping[str, Findings], why_not: Mapping
     if unknown := spec.keys() - _KEYS:
         raise DataError(f"the table {spec['where']!r} of a study has unknown keys: {', '.join(unknown)}")
     places, printed = _places(spec, runs)
-    ours: dict[str, dict[str, Reading]] = {}
-    for place in places:
-        findings = runs.get(place.run)
-        for metric in _metrics_of(findings, spec) if findings else ():
-            figure = findings.read(metric, place.slice, place.statistic, place.versus)  # type: ignore[union-attr]
-            if figure is not None:
-                ours.setdefault(metric, {})[place.label] = figure.times(place.scale)
+    ours = _figures(spec, places, runs)
     if "average" in spec:
         ours = {metric: _with_average(figures, spec, places) for metric, figures in ours.items()}
         places = (*places, replace(places[-1], label=spec["average"]))
-    absent = next((why_not[place.run] for place in places if place.run in why_not), "")
-    empty = "" if ours else absent or why_not.get(spec.get("run", ""), "") or spec.get("without", "")
+    why_empty = "" if ours else _why_empty(spec, places, why_not)
     drawn = tuple(_curves(spec["curves"], runs[spec["run"]])) if "curves" in spec and ours else ()
-    return Table(spec, places, ours, printed, empty or "none of these metrics gives a figure here", drawn)
+    return Table(spec, places, ours, printed, why_empty, drawn)
+
+
+def _figures(
+    spec: Mapping[str, Any], places: Sequence[Place], runs: Mapping[str, Findings]
+) -> dict[str, dict[str, Reading]]:
+    """The figures of every metric that the table shows, by place."""
+    ours: dict[str, dict[str, Reading]] = {}
+    for place in (place for place in places if place.run in runs):
+        findings = runs[place.run]
+        for metric in _metrics_of(findings, spec):
+            figure = findings.read(metric, place.slice, place.statistic, place.versus)
+            if figure is not None:
+                ours.setdefault(metric, {})[place.label] = figure.times(place.scale)
+    return ours
+
+
+def _why_empty(spec: Mapping[str, Any], places: Sequence[Place], why_not: Mapping[str, str]) -> str:
+    """Why a table has no figure: its run could not be made, or no metric gives one."""
+    for run in (*(place.run for place in places), spec.get("run", "")):
+        if run in why_not:
+            return why_not[run]
+    return str(spec.get("without", "none of these metrics gives a figure here"))
 
 
 def _curves(data: str, findings: Findings) -> Iterator[dict[str, Any]]:
     """Scores over the levels of every noise, as shares of the score of the clean texts, by noise ratio."""
+    levels = dict.fromkeys(slice_ for _, slice_, statistic, _ in findings.rows if statistic == "noise_ratio")
     for metric in findings.metrics:
         gold = findings.read(metric, f"{data}/gold", "score")
         if gold is None or not gold.value:
             continue
-        noises: dict[str, list[tuple[float, float]]] = {}
-        for name, slice_, statistic in dict.fromkeys(key[:3] for key in findings.rows):
-            if name == metric and statistic == "noise_ratio" and slice_.startswith(f"{data}/"):
-                ratio, score = (findings.read(metric, slice_, each) for each in ("noise_ratio", "score"))
-                if ratio and score:
-                    share = 1 + (score.value - gold.value) / abs(gold.value)
-                    noises.setdefault(slice_.split("/")[1], [(0.0, 1.0)]).append((ratio.value, share))
-        for noise, points in noises.items():
-            for x, value in points:
-                yield {
-                    "panel": noise.replace("-", " "),
-                    "line": metric,
-                    "slice": metric,
-                    "x": x,
-                    "value": value,
-                }
+        started = set()
+        for slice_ in levels:
+            noise = slice_.split("/")[1].replace("-", " ")
+            mark = {"panel": noise, "line": metric, "slice": metric}
+            ratio, score = (findings.read(metric, slice_, name) for name in ("noise_ratio", "score"))
+            if ratio is None or score is None:
+                continue
+            if noise not in started:
+                started.add(noise)
+                yield {**mark, "x": 0.0, "value": 1.0}
+            share = 1 + (score.value - gold.value) / abs(gold.value)
+            yield {**mark, "x": ratio.value, "value": share}
 
 
 def _metrics_of(findings: Findings, spec: Mapping[str, Any]) -> list[str]:
@@ -239,7 +251,7 @@ def as_page(table: Table, names: Mapping[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _lines(table: Table, ours: _Figures, printed: _Figures) -> tuple[list[str], list[dict[str, Any]]]:
+def _lines(table: Table, ours: _Shown, printed: _Shown) -> tuple[list[str], list[dict[str, Any]]]:
     """Columns and lines: one line per metric and then per printed metric, or one per place."""
     labels, by_metric = [place.label for place in table.places], {**ours, **printed}
     if table.spec.get("rows") == "places":
