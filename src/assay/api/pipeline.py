@@ -210,13 +210,8 @@ def execute(
             audits, work, measures, session, limits, quick=size == "quick", before_slow=first
         )
         spent = session.bill.summary()
-    if imported:
-        _add_imported(imported, audits, work, scored)
-    answered = {
-        name: [coverage_of(each, work[name], coverage) for each in (*scored[name], *silent[name])]
-        for name in audits
-    }
-    findings, remarks = _judged(audits, scored, answered)
+    _add_imported(imported, audits, work, scored)
+    findings, remarks = _judged(audits, scored, _answered(work, scored, silent, coverage))
     all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
     explained = _explain(findings, all_cases, measures, session.cache)
     session.cache.close()
@@ -237,16 +232,29 @@ def execute(
     return finished.save(session.out) if session.out else finished
 
 
+def _answered(
+    work: Mapping[str, Sequence[Case | Grid]],
+    scored: Mapping[str, Sequence[Scored]],
+    silent: Mapping[str, Sequence[Scored]],
+    coverage: float,
+) -> dict[str, list[Answered]]:
+    """How much of each audit's texts every metric scored, those that scored none included."""
+    answers = {name: [*scored[name], *silent[name]] for name in scored}
+    return {
+        name: [coverage_of(each, work[name], coverage) for each in listed] for name, listed in answers.items()
+    }
+
+
 def _add_imported(
-    imported: ImportedScores,
+    imported: ImportedScores | None,
     audits: Mapping[str, Audit],
     work: Mapping[str, Sequence[Case | Grid]],
     scored: dict[str, list[Scored]],
 ) -> None:
-    """Put scores that were computed elsewhere beside those of each audit."""
-    for name, chosen in audits.items():
+    """Put scores that were computed elsewhere, if there are any, beside those of each audit."""
+    for name, chosen in audits.items() if imported else ():
         cases = [item for item in work[name] if isinstance(item, Case)]
-        scored[name] += imported.judged(cases, chosen.roles, name)
+        scored[name] += imported.judged(cases, chosen.roles, name)  # type: ignore[union-attr]
 
 
 def _show_first(
