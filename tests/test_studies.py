@@ -46,6 +46,8 @@ LOW = Reading(-3.0, -4.0, -2.0, 100)
         ({"places": "left", "sign": "<"}, "does not hold here"),
         ({"places": "right"}, "cannot tell"),
         ({"places": "right", "exact": True}, "holds"),
+        ({"metrics": "bare"}, "cannot tell"),  # a figure without an interval
+        ({"metrics": "bare", "exact": True}, "holds"),
         ({}, "cannot tell"),  # every place, and one is open
         ({"share": "some"}, "holds"),
         ({"share": "none"}, "does not hold here"),
@@ -57,6 +59,8 @@ LOW = Reading(-3.0, -4.0, -2.0, 100)
 )
 def test_a_claim_is_judged_by_intervals(rule: dict[str, Any], answer: str) -> None:
     table = planted(model={"left": SURE, "right": NEAR})
+    if rule.get("metrics") == "bare":
+        table = planted(bare={"left": Reading(5.0, n=100)})
     assert judge(claim(**rule), {"t": table}, {"model": "matching"})["answer"] == answer
 
 

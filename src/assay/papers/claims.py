@@ -27,6 +27,7 @@ _KEYS = frozenset(
     | {"than", "at_place", "than_places", "bound", "sign", "absolute"}  # and compared with what
     | {"share", "stars", "exact"}
 )
+_NAMED = 4  # significant figures that are named
 _SHARES = ("every", "most", "some", "none")
 
 
@@ -42,12 +43,12 @@ class Comparison:
 
     @property
     def is_sure(self) -> bool | None:
-        """Whether the difference surely is as claimed; None where its interval includes 0."""
-        low = self.value if self.low is None else self.low
-        high = self.value if self.high is None else self.high
-        if low > 0:
+        """Whether the difference surely is as claimed; None where its interval includes 0 or is not known."""
+        if self.low is None or self.high is None:
+            return None
+        if self.low > 0:
             return True
-        return False if high <= 0 else None
+        return False if self.high <= 0 else None
 
     @property
     def n_needed(self) -> int | None:
@@ -58,7 +59,8 @@ class Comparison:
 
     @property
     def words(self) -> str:
-        ends = "" if self.low is None else f" [{number(self.low)}, {number(self.high)}]"
+        known = self.low is not None and self.low != self.high
+        ends = f" [{number(self.low)}, {number(self.high)}]" if known else ""
         return f"{self.label} {number(self.value)}{ends}"
 
 
@@ -74,7 +76,8 @@ def judge(
         why = claim.get("needs") or table.why_empty
         return {**tested, "answer": "cannot tell", "number": "-", "why": f"not measured: {why}"}
     answer, why = _answer(compared, claim.get("share", "every"))
-    return {**tested, "answer": answer, "number": _numbers(compared), "why": why}
+    figures = _starred_labels(compared) if claim.get("stars") else _numbers(compared)
+    return {**tested, "answer": answer, "number": figures, "why": why}
 
 
 def catalogue(
@@ -124,9 +127,13 @@ def _by_stars(
     for wanted in (claim["places"], claim["than_places"]):
         here = [figures[place] for place in _places(table, wanted) if place in figures]
         shares.append(fmean(map(_is_starred, here)) if here else 0.0)
-    return Comparison(
-        f"{metric}: {shares[0]:.0%} against {shares[1]:.0%},", shares[0] - shares[1], None, None, len(figures)
-    )
+    label = f"{metric}: {shares[0]:.0%} against {shares[1]:.0%},"
+    return _exactly(label, shares[0] - shares[1], len(figures))
+
+
+def _exactly(label: str, value: float, n: int | None) -> Comparison:
+    """A comparison that speaks of these items alone, and has nothing uncertain."""
+    return Comparison(label, value, value, value, n)
 
 
 def _is_starred(figure: Reading) -> bool:
@@ -189,12 +196,14 @@ def _half(figure: Reading) -> float | None:
 def _comparison(label: str, figure: Reading, base: Reading, claim: Mapping[str, Any]) -> Comparison:
     """How far a figure lies on the side that the claim names, in the unit of the table."""
     if claim.get("stars"):  # a claim about significance: the p-value decides
-        return Comparison(label, 1.0 if _is_starred(figure) else -1.0, None, None, figure.n)
+        return _exactly(label, 1.0 if _is_starred(figure) else -1.0, figure.n)
     if claim.get("absolute"):
         figure, base = _absolute(figure), _absolute(base)
     sign = -1.0 if claim.get("sign") == "<" else 1.0
     value = sign * (figure.value - base.value)
-    if claim.get("exact") or (figure.low is None and base.low is None):
+    if claim.get("exact"):
+        return _exactly(label, value, figure.n)
+    if figure.low is None and base.low is None:
         return Comparison(label, value, None, None, figure.n)
     # The distances of the two intervals' ends, added as those of independent figures.
     below, above = (
@@ -244,6 +253,13 @@ def _is_enough(sure: int, total: int, share: str) -> bool:
     """Whether so many comparisons are as many as a claim asks for."""
     enough = {"every": sure == total, "most": 2 * sure > total, "some": sure > 0, "none": sure == 0}
     return enough[share]
+
+
+def _starred_labels(compared: Sequence[Comparison]) -> str:
+    """The figures that are significant, by name; of many the first few."""
+    labels = [one.label for one in compared if one.is_sure]
+    more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
+    return f"significant: {'; '.join(labels[:_NAMED]) or 'none'}{more}"
 
 
 def _numbers(compared: Sequence[Comparison]) -> str:

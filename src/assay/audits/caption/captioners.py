@@ -199,6 +199,6 @@ def _favoured(scored: Scored, names: tuple[str, str], seed: int) -> Iterator[Fin
         for name, values in zip(names, (first[rows], second[rows]), strict=True):
             yield Finding.of(scored, slice_, "mean_score", mean_estimate(values, seed=seed), versus=name)
         difference = first[rows] - second[rows]
-        wins = mean_estimate((np.sign(difference) + 1) / 2, seed=seed)
+        wins = share_of((np.sign(difference) + 1) / 2, range(difference.size))
         tested = replace(wins, p_value=sign_test(difference))
         yield Finding.of(scored, slice_, "win_share", tested, versus=names[0])
