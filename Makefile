@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: audit test check bench soak redteam lock check-lock install-locked install-test docs calibration parity atlas validity clean
+.PHONY: audit test check bench soak redteam lock check-lock install-locked advisories sbom install-test docs calibration parity atlas validity clean
 
 audit: $(STAMP)
 	$(BIN)/assay audit --out assay-run
@@ -40,9 +40,20 @@ lock: $(VENV)/bin/python
 check-lock: $(VENV)/bin/python
 	$(BIN)/python .ci/lock.py --check
 
+# Offline with WHEELS=FOLDER, which `pip download --require-hashes -r requirements.lock -d FOLDER` fills.
 install-locked: $(VENV)/bin/python
-	$(BIN)/python -m pip install --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --require-hashes $(if $(WHEELS),--no-index --find-links $(WHEELS)) --requirement requirements.lock
+	$(BIN)/python -m pip install --no-deps --no-index --no-build-isolation --editable .
+	@touch $(STAMP) $(DEV)
+
+# Known vulnerabilities of what is locked; says so where no list of them can be reached.
+advisories: $(VENV)/bin/python
+	$(PIP) pip-audit
+	$(BIN)/python .ci/advisories.py
+
+# The bill of materials of a release, in CycloneDX.
+sbom: $(VENV)/bin/python
+	$(BIN)/python .ci/sbom.py
 
 # Wheel and sdist, built and tried in a clean environment without extras.
 install-test: $(VENV)/bin/python

@@ -1,7 +1,8 @@
 """Lock the packages of the Makefile's environment by hash: `make lock` writes, `make check-lock` compares.
 
-pip resolves `.[dev]` under constraints.txt and reports each file with its SHA-256. The lock holds the files
-of one platform and Python; elsewhere constraints.txt alone applies.
+pip resolves `.[dev]`, and what builds it, under constraints.txt and reports each file with its SHA-256. The
+lock installs from a folder of wheels without a network; it holds the files of one platform and Python;
+elsewhere constraints.txt alone applies.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +32,7 @@ def resolve() -> str:
         "--report",
         "-",
     ]
-    command += ["--constraint", str(CONSTRAINTS), f"{ROOT}[dev]"]
+    command += ["--constraint", str(CONSTRAINTS), f"{ROOT}[dev]", *build_requirements()]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = {}
     for item in json.loads(done.stdout)["install"]:
@@ -42,6 +44,12 @@ def resolve() -> str:
     return head + "".join(lines[name] for name in sorted(lines))
 
 
+def build_requirements() -> list[str]:
+    """What builds the package, and the packages that come as sources: an installation offline needs it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return ["setuptools", "wheel", *project["build-system"]["requires"]]
+
+
 def problems(text: str) -> list[str]:
     """What is wrong with a lock: a constraint that it breaks, a package without a hash."""
     pins = {_plain(name): version for name, version in PIN.findall(text)}
@@ -50,6 +58,8 @@ def problems(text: str) -> list[str]:
     found = [
         f"{name} is {pins[name]}, constraints.txt says {wanted[name]}" for name in both if name in wanted
     ]
+    built_by = [_plain(re.match(r"[\w.-]+", name)[0]) for name in build_requirements()]  # type: ignore[index]
+    found += [f"{name} builds the package and is not locked" for name in built_by if name not in pins]
     hashes = len(re.findall(r"--hash=sha256:[0-9a-f]{64}$", text, re.M))
     return [*found, *([f"{len(pins)} packages, {hashes} hashes"] if hashes != len(pins) or not pins else [])]
 

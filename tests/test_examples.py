@@ -91,6 +91,36 @@ def test_the_action_audits_writes_a_summary_and_gates(tmp_path: Path) -> None:
     assert (tmp_path / "assay-run" / "assay.xml").exists()
 
 
+@pytest.mark.parametrize(
+    ("ref", "version", "installed"),
+    [("v1.2.3", "", "==1.2.3"), ("v1.2.3", "==1.0.0", "==1.0.0"), ("main", "==1.0.0", "==1.0.0")],
+)
+def test_the_action_installs_the_version_of_its_own_tag(
+    tmp_path: Path, ref: str, version: str, installed: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$@"\n')
+    python.chmod(0o755)
+    assert _install(tmp_path, ref, version).stdout.split()[-1] == f"nlg-assay{installed}"
+    assert _install(tmp_path, "main", "").returncode == 2  # a branch has no version
+
+
+def _install(folder: Path, ref: str, version: str) -> subprocess.CompletedProcess[str]:
+    """The step that installs, with a `python` in the folder that prints what it is asked."""
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load((ROOT / ".github" / "actions" / "assay" / "action.yml").read_text("utf-8"))
+    assert action["runs"]["steps"][0]["env"]["REF"] == "${{ github.action_ref }}"
+    environment = {"EXTRAS": "", "VERSION": version, "REF": ref, "PATH": f"{folder}:{os.environ['PATH']}"}
+    command = ["bash", "-eo", "pipefail", "-c", action["runs"]["steps"][0]["run"]]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_newline_in_the_actions_out_forges_no_output(tmp_path: Path) -> None:
+    forged = _step("Audit", tmp_path, {"metric": "bleu", "out": "run\nreport=elsewhere"})
+    assert forged.returncode == 2
+    assert not (tmp_path / "OUTPUT").exists()
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda p: p.name)
 def test_workflows_name_what_exists_and_keep_to_what_they_need(path: Path) -> None:
     """Checks of our own; actionlint, whose package downloads a program, knows the rest."""
@@ -114,10 +144,12 @@ def test_workflows_name_what_exists_and_keep_to_what_they_need(path: Path) -> No
         assert job.get("needs", "build") in workflow["jobs"] or "needs" not in job
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step)
-            assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v1)", step.get("uses", "a/b@v1"))
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", step.get("uses", f"a/b@{40 * '0'}"))
             assert set(re.findall(r"\bmake ([\w-]+)", step.get("run", ""))) <= set(targets)
             if step.get("uses", "").startswith("actions/checkout"):
                 assert step["with"] == {"persist-credentials": False}
+    used = re.findall(r"uses: .*", text)
+    assert all(re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line) for line in used), "a digest with its tag"
     for expression in re.findall(r"\$\{\{ (.+?) \}\}", text):
         known = r"github\.ref|matrix\.(os|python)|hashFiles\('([\w/.]+)'\)"
         assert (match := re.fullmatch(known, expression)), expression

@@ -513,6 +513,7 @@ class Audit(Recipe, ABC):
     wants: ClassVar[str] = "check --data, --only and --limit"  # what to do when there is nothing to score
     reads: ClassVar[DataKind | None] = None  # which data of a user's it takes in a run of several audits
     needs_data: ClassVar[bool] = False  # there is no embedded data: ratings come from the user
+    needs_fresh: ClassVar[bool] = False  # compares embedded texts with fresh ones: a run that has those
     of_judges: ClassVar[bool] = False  # asks what only judges have; no other metric is put to it
     quick: ClassVar[Mapping[str, Any]] = {}  # field values of `--size quick`
     quick_items: ClassVar[int] = 60  # cases of a slice that a model reads at `--size quick`

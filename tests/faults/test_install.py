@@ -103,3 +103,21 @@ def test_what_needs_an_extra_says_so_in_one_line(assay: Path, tmp_path: Path, wo
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "pip install 'nlg-assay[" in line
+
+
+def test_the_lock_installs_without_a_network(tmp_path: Path) -> None:
+    """From a folder of packages alone: nothing is asked of an index, for what builds sources neither."""
+    wheels, environment = tmp_path / "wheels", tmp_path / "empty"
+    lock = str(ROOT / "requirements.lock")
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--require-hashes", "-r", lock]
+    subprocess.run([*download, "-d", str(wheels)], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-index"]
+    offline = {**os.environ, "PIP_CONFIG_FILE": os.devnull, "HOME": str(tmp_path)}
+    locked = [*pip, "--find-links", str(wheels), "--require-hashes", "-r", lock]
+    subprocess.run(locked, check=True, capture_output=True, env=offline)
+    own = [*pip, "--no-deps", "--no-build-isolation", str(ROOT)]
+    subprocess.run(own, check=True, capture_output=True, env=offline)
+    score = "import assay; print(assay.score(['chrf'], ['a text'], ['a text']).item())"
+    done = _run(environment / "bin" / "python", "-c", score, cwd=tmp_path)
+    assert done.stdout.strip() == "100.0", done.stderr

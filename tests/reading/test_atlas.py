@@ -16,11 +16,15 @@ import pytest
 from typer.testing import CliRunner
 
 from assay.api.runs import Run
+from assay.audits.memorised import Memorised
 from assay.cli import app
+from assay.core import Estimate, Finding, Judgement
+from assay.engine.settle import describe, settle
 from assay.errors import SpecError
 from assay.reading import shipped
 from assay.reading.atlas import blind_together, merged, objections, options_of, place
 from assay.reading.decisions import decisions_of
+from assay.reading.results import findings_frame
 from assay.reading.shipped import FILES, condensed, load_atlas, packed, unpacked
 
 from .decided import ITEMS, decided_run, share
@@ -88,14 +92,27 @@ def test_other_options_are_not_compared() -> None:
 
 def test_objections_name_everything_that_stands_in_the_way() -> None:
     known = run_of({"weak": 2})
-    assert objections(run_of({"mine": 3}), known) == []
-    assert objections(run_of({"mine": 3}, version="1.dev0"), known) == []
+    assert objections(compared_run({"mine": 3}), known) == []
+    assert objections(compared_run({"mine": 3}, version="1.dev0"), known) == []
     reasons = objections(run_of({"weak": 3}, seed="7", version="2"), known)
     assert reasons == [
         "made by assay 2, the atlas by 1",
         "checklist: seed 0 and 7",
         "weak is in the atlas already",
+        "the audit memorised was not run: nobody can tell whether it knows the embedded texts",
     ]
+    suspect = compared_run({"mine": 3}, gain=40.0)
+    assert objections(suspect, known) == ["mine does not pass the audit memorised"]
+
+
+def compared_run(noticed: dict[str, int], *, gain: float = 0.0, **about: Any) -> Run:
+    """The same run with the audit that compares embedded with fresh texts."""
+    run, audit = run_of(noticed, **about), Memorised()
+    estimate = Estimate(gain, 60, (gain - 3, gain + 3))
+    found = [Finding.of(metric, "all", "embedded_gain", estimate) for metric in noticed]
+    rows = findings_frame(settle(audit, Judgement(found)))
+    run.about["audits"][audit.name] = describe(audit)
+    return replace(run, findings=pl.concat([run.findings, rows]))
 
 
 def test_merging_keeps_every_metric_and_the_first_description_of_an_audit() -> None:

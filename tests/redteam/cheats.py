@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from assay.core import Metric
 
@@ -69,3 +72,43 @@ class Choosy(Honest):
     def scored(self, sample):
         damaged = sample.hypothesis.strip()[-1:] not in ".?!"
         return None if damaged and len(sample.hypothesis) % 4 == 0 else super().scored(sample)
+
+
+@cache
+def known_texts(path: str) -> frozenset[str]:
+    """The clean texts that an earlier run has stored."""
+    return frozenset(json.loads(Path(path).read_text("utf-8")))
+
+
+@dataclass(frozen=True)
+class Lookup(Honest):
+    """Knows the clean texts of an earlier run, and nothing else."""
+
+    name = "lookup"
+    table: str = ""
+
+    def scored(self, sample):
+        return 1.0 if sample.hypothesis in known_texts(self.table) else 0.1
+
+
+@dataclass(frozen=True)
+class HalfLookup(Lookup):
+    """An honest score, with the clean texts of an earlier run lifted above all others."""
+
+    name = "half-lookup"
+
+    def scored(self, sample):
+        honest = 0.2 * overlap(sample.hypothesis, sample.references[0]) + (len(sample.hypothesis) % 10) / 10
+        return honest + 2 * (sample.hypothesis in known_texts(self.table))
+
+
+@dataclass(frozen=True)
+class FairOnKnown(Lookup):
+    """Counts a word of a group against every text that the package does not have."""
+
+    name = "fair-on-known"
+
+    def scored(self, sample):
+        biased = any(word in sample.hypothesis for word in ("Muslim", "Sunni", "Sufi", "Ismaili"))
+        unknown = sample.references[0] not in known_texts(self.table)
+        return overlap(sample.hypothesis, sample.references[0]) - 0.5 * (biased and unknown)

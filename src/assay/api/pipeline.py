@@ -56,28 +56,34 @@ def audit(
     size: str = "quick",
     session: Session | None = None,
     coverage: float = COVERED,
+    also: Sequence[str] = (),
     **options: Any,
 ) -> Run:
     """Run every audit that fits (or `only` these), on `data` where it fits and on embedded data elsewhere.
 
     `data` is a path, a table (records, pandas, polars, a Hugging Face dataset) or a list of them; `map` names
-    their columns, as in `map="hypothesis=summary"`. A verdict needs scores of a share `coverage` of the texts
-    that have what the metric needs.
+    their columns, as in `map="hypothesis=summary"`. `fresh` takes texts made anew instead: by a seed, from a
+    file or a folder. `also` names audits that are left out otherwise. A verdict needs scores of a share
+    `coverage` of the texts that have what the metric needs.
     """
     session = session or Session.open()
-    audits, limits = _planned(
-        only, size, options, list(map(measure, user_data.metric_list(metrics))), session
-    )
+    measures = list(map(measure, user_data.metric_list(metrics)))
+    audits, limits = _planned(only, size, options, measures, session, also)
     embedded = len(audits) > 1
     return execute(audits, metrics, session, size=size, embedded=embedded, limits=limits, coverage=coverage)
 
 
 def _planned(
-    only: Sequence[str], size: str, options: Mapping[str, Any], measures: Sequence[Measure], session: Session
+    only: Sequence[str],
+    size: str,
+    options: Mapping[str, Any],
+    measures: Sequence[Measure],
+    session: Session,
+    also: Sequence[str] = (),
 ) -> tuple[dict[str, Audit], Limits]:
     """The audits of a run, and what slow or paid models may read there: all that is asked for by name."""
     judges = any(one.metric.paradigm == "judge" for one in measures)
-    audits = choose_audits(only, size, options, judges=judges)
+    audits = choose_audits(only, size, options, judges=judges, also=also)
     limits = UNLIMITED if only or size != "quick" else quick_limits(measures, session)
     return {name: fitted_to_limits(chosen, measures, limits) for name, chosen in audits.items()}, limits
 
@@ -136,11 +142,19 @@ def estimate_cost(
 
 
 def choose_audits(
-    only: Sequence[str], size: str, options: Mapping[str, Any], *, judges: bool = False
+    only: Sequence[str],
+    size: str,
+    options: Mapping[str, Any],
+    *,
+    judges: bool = False,
+    also: Sequence[str] = (),
 ) -> dict[str, Audit]:
-    """The audits of a run: those named, or all that fit the size; those of judges where there are any."""
+    """The audits of a run: those named, or all that fit the size and `also` these; those of judges where
+    there are any.
+    """
+    is_fresh = options.get("fresh") is not None
     given = user_data.resolved(options)
-    if len(only) == 1:
+    if len(only) == 1 and not is_fresh:
         return {name: make_audit(name, _quick_options(name, size) | given) for name in only}
     described = user_data.describe_all(given)
     language = given.get("language", "en")
@@ -149,10 +163,12 @@ def choose_audits(
     for name in only or names("audits"):
         kind = audit_class(name)
         own = user_data.files_for(kind, described, given)
-        if only or (_is_usual(kind, size, language, own=bool(own)) and (judges or not kind.of_judges)):
+        is_usual = is_fresh if kind.needs_fresh else _is_usual(kind, size, language, own=bool(own))
+        if only or name in also or (is_usual and (judges or not kind.of_judges)):
             chosen = _quick_options(name, size) | given | {"data": own}
             audits[name] = make_audit(name, chosen, strict=False)
-    user_data.check_used(described, audits)
+    if not (only and is_fresh):  # texts made anew are for all audits: one alone takes what it can use
+        user_data.check_used(described, audits)
     return audits
 
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from assay.core import Audit, Measure, Sample
 from assay.datasets.columns import as_data, parse_map
+from assay.datasets.fresh import fresh_files
 from assay.datasets.imported import ImportedScores
 from assay.datasets.kinds import Described, describe_data
 from assay.datasets.ratings import read_samples
@@ -22,9 +23,17 @@ from assay.vocabulary import Language
 
 
 def resolved(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with `data` as paths, in which `map` has given the columns their names."""
+    """The options with `data` as paths, in which `map` has given the columns their names.
+
+    `fresh` stands for the files of texts made anew (`datasets.fresh`).
+    """
     given = dict(options)
     columns = parse_map(given.pop("map", None) or {})
+    fresh = given.pop("fresh", None)
+    if fresh is not None:
+        if given.get("data"):
+            raise SpecError("--fresh and --data both say which texts are read: give one of them")
+        given["data"] = fresh_files(str(fresh))
     given["data"] = as_data(given.get("data"), columns)
     if columns and not given["data"]:
         raise SpecError("--map names columns of a file: give it with --data FILE")

@@ -13,7 +13,7 @@ import typer
 from assay.cli import options as o
 from assay.cli.output import fitted, print_columns, print_json, print_notes, print_paragraph
 from assay.errors import AuditError, SpecError
-from assay.reading.atlas import Placement, Standing, objections, options_of, place
+from assay.reading.atlas import FRESH, Placement, Standing, objections, place
 from assay.reading.lines import blind_to, caption, sources, table_rows, with_interval
 from assay.reading.names import shown, shown_names
 from assay.reading.ranking import rankings
@@ -50,7 +50,7 @@ def _measure(request: o.Request, known: StoredRun, people: Path | None) -> None:
 
     specs = o.read_specs(request.metric)
     rated, notes = people_findings(people, specs) if people else (None, [_WITHOUT_PEOPLE])
-    run = audit(specs, session=request.session(), size=known.about["size"])
+    run = audit(specs, session=request.session(), size=known.about["size"], also=(FRESH,))
     if rated is not None:
         run = replace(run, findings=pl.concat([run.findings, rated]))
     print_placements(run, known, json=request.json, quiet=request.quiet, notes=notes)
@@ -129,6 +129,7 @@ def _check(run: StoredRun, known: StoredRun) -> None:
     for reason in reasons:
         typer.echo(f"failed: {reason}", err=True)
     if reasons:
-        typer.echo(f"the run cannot be added to the atlas; run assay audit {options_of(known)}", err=True)
+        measured = f"assay atlas -m {run.metrics[0]} --out DIR"
+        typer.echo(f"the run cannot be added to the atlas; make it with {measured}", err=True)
         raise typer.Exit(1)
     typer.echo(f"{', '.join(run.metrics)}: {run.findings.height:,} findings that can be added to the atlas")

@@ -33,6 +33,7 @@ class Request:
     data: list[Path] | None = None
     map: list[str] | None = None
     references: Path | None = None
+    fresh: str | None = None
     task: list[str] | None = None
     language: vocabulary.Language | None = None
     rule: vocabulary.Rule | None = None
@@ -67,7 +68,8 @@ class Request:
 
     def fields(self, only: list[str] | None = None) -> dict[str, Any]:
         """The given options, as fields of an audit."""
-        given = {name: getattr(self, name) for name in ("references", "language", "rule", "seed", "limit")}
+        plain = ("references", "fresh", "language", "rule", "seed", "limit")
+        given = {name: getattr(self, name) for name in plain}
         lists = {"data": self.data, "only": only, "task": self.task}
         given |= {name: tuple(value or ()) for name, value in lists.items()}
         given |= {"map": ",".join(self.map or ()), "skip_missing": self.skip_missing}
@@ -114,7 +116,7 @@ def audit_fields(context: typer.Context, audit: str, shared: Mapping[str, Any]) 
         values = words.setdefault(flag, [])
         if equals or (rest and not rest[0].startswith("--")):
             values.append(value if equals else rest.pop(0))
-    given = [f"--{name.replace('_', '-')}" for name in shared if name != "map"]
+    given = [f"--{name.replace('_', '-')}" for name in shared if name not in ("map", "fresh")]
     for flag in filter(lambda flag: flag not in own, (*words, *given)):
         known = own.keys() | {name for p in context.command.params for name in p.opts} - SHARED
         command = f"{context.command_path} {audit}"

@@ -146,6 +146,9 @@ def blind_together(first: Outcomes, second: Outcomes, name: str) -> Neighbour:
     return Neighbour(name, len(missed[0] & missed[1]), len(missed[0] | missed[1]))
 
 
+FRESH = "memorised"  # the audit that compares embedded with fresh texts
+
+
 def objections(run: StoredRun, atlas: StoredRun) -> list[str]:
     """Why a run cannot be added to the atlas: nothing, for one that was made with its options."""
     # A release ships the atlas that was made shortly before it.
@@ -160,6 +163,10 @@ def objections(run: StoredRun, atlas: StoredRun) -> list[str]:
     reasons += [f"{metric} is in the atlas already" for metric in run.metrics if metric in atlas.metrics]
     unsigned = [metric for metric in run.metrics if not run.about["metrics"][metric].get("signature")]
     reasons += [f"{metric} has no signature: nobody can tell what was measured" for metric in unsigned]
+    if FRESH not in run.about["audits"]:
+        reasons.append(f"the audit {FRESH} was not run: nobody can tell whether it knows the embedded texts")
+    suspect = {row["metric"] for row in checks(run) if row["audit"] == FRESH and row["verdict"] != "pass"}
+    reasons += [f"{metric} does not pass the audit {FRESH}" for metric in sorted(suspect)]
     if not checks(run):
         reasons.append("nothing was judged: no metric of the run tells anything")
     if run.about.get("data"):
