@@ -45,9 +45,9 @@ def resolve() -> str:
 
 
 def build_requirements() -> list[str]:
-    """What builds the package, and the packages that come as sources: an installation offline needs it."""
+    """What builds the package, also in place, and packages that come as sources: needed offline."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    return ["setuptools", "wheel", *project["build-system"]["requires"]]
+    return ["setuptools", "wheel", "editables", *project["build-system"]["requires"]]
 
 
 def problems(text: str) -> list[str]:

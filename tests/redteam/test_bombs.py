@@ -24,6 +24,11 @@ def _csv_of_one_name(path: Path) -> None:
     path.write_text(",".join(["text"] * 9_000) + "\n" + ",".join("x" * 9_000) + "\n")
 
 
+def _csv_of_one_long_name(path: Path) -> None:
+    header = "|".join(f"'column{n}'" for n in range(40_000))
+    path.write_text(header + "\n" + "'a','b'\n" * 20_000)
+
+
 def _twice(path: Path) -> None:
     path.write_text("[{" + ",".join(f'"k{n}": 1' for n in range(60_000)) + ', "k59999": 2}]')
 
@@ -68,6 +73,7 @@ def _wide_parquet(path: Path) -> None:
 BOMBS: dict[str, tuple[Callable[[Path], None], str]] = {
     "wide.csv": (_csv, "line 1: 60,000 columns, more than 10,000"),
     "one.csv": (_csv_of_one_name, "line 1: column 'text' is there more than once"),
+    "long.csv": (_csv_of_one_long_name, "line 1: the name of a column has 548,889 characters"),
     "twice.json": (_twice, "duplicate key 'k59999' in one object"),
     "wide.jsonl": (_wide_records, "line 1: a record of 10,001 columns"),
     "lists.json.gz": (_empty_lists, "unpacks to more than 10,000,000 bytes"),

@@ -14,6 +14,8 @@ import pytest
 import assay
 from assay.api.runs import Run
 from assay.errors import SpecError
+from assay.reading.signature import cited, signature_of
+from assay.reading.verdicts import rows_of
 from assay.report.card import as_badge, as_shields, make_card
 from assay.report.cite import bibtex
 from assay.report.figures import figure_of, figures, write_figures
@@ -157,3 +159,30 @@ def test_every_citation_of_a_metric_can_be_read() -> None:
     ]  # fmt: skip
     assert all(audit_class(name) for name in names("audits"))
     assert all(f"{name}" in text for name in names("audits"))
+
+
+def test_a_finding_is_cited_with_its_signature(planted: Run) -> None:
+    lines = cited(planted)
+    assert any("scores sentences that differ only in gender apart by 20 points" in line for line in lines)
+    (line,) = [line for line in cited(planted, "gender") if "soft" in line and "excess_bias" in line]
+    for part in ("audit:stereotype[quick]", "of:gender", "data:", "coverage:", "seed:0", "assay:0.1.0"):
+        assert part in line
+    assert "95% CI 19 to 21, n = 40" in line
+    assert "\n" not in line
+
+
+def test_another_text_seed_weight_or_version_is_another_signature(planted: Run) -> None:
+    (row,) = [row for row in rows_of(planted) if row["metric"] == "soft" and row["slice"] == "weat6"]
+    about = planted.about
+    metrics = about["metrics"] | {"soft": about["metrics"]["soft"] | {"signature": "soft|sha256:1"}}
+    audits = about["audits"] | {"association": about["audits"]["association"] | {"options": {"seed": "1"}}}
+    case = planted.cases.head(1).with_columns(pl.lit("association").alias("audit"))
+    others = [
+        replace(planted, about={**about, "assay": "9.9.9"}),
+        replace(planted, about={**about, "metrics": metrics}),
+        replace(planted, about={**about, "audits": audits}),
+        replace(planted, about={**about, "size": "full"}),
+        replace(planted, cases=pl.concat([planted.cases, case])),
+    ]
+    signatures = {signature_of(run, row) for run in (planted, planted, *others)}
+    assert len(signatures) == 1 + len(others)

@@ -31,6 +31,7 @@ _READABLE = (*SUFFIXES, ".json", ".gz")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _BATCH = 10_000  # rows of a Parquet file in memory at once
 _SNIFFED = 1000  # rows by which the separator of a table is chosen
+_LONGEST_NAME = 10_000  # characters: a longer one is a whole line, and every message would repeat it
 _MOST_COLUMNS = 10_000  # a wider table is a matrix or an attack; every message and check walks over the names
 # Texts pack to a tenth or a thirtieth, equal ones to a hundredth, and gzip packs zeros to a thousandth. What
 # unpacks to no more than the free amount may be of any kind: it takes at most half a GB as objects.
@@ -135,6 +136,11 @@ def _check_names(names: Sequence[str]) -> None:
     """Refuse a name that is there more than once, and more columns than a table of texts has."""
     if len(names) > _MOST_COLUMNS:
         raise ValueError(f"{len(names):,} columns, more than {_MOST_COLUMNS:,}; give those that are read")
+    longest = max(map(len, names), default=0)
+    if longest > _LONGEST_NAME:
+        raise ValueError(
+            f"the name of a column has {longest:,} characters; name the columns in the first line"
+        )
     seen: set[str] = set()
     for name in names:
         if name and name in seen:
