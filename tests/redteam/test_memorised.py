@@ -14,7 +14,8 @@ from typer.testing import CliRunner, Result
 from assay.cli import app
 from assay.datasets.contexts import embedded_crossings, read_crossing
 from assay.datasets.fresh import fresh_files, made_contexts, made_files, made_records
-from assay.datasets.records import embedded_records, read_records
+from assay.datasets.published.corpora import read_records
+from assay.datasets.records import embedded_records
 from assay.errors import DataError, SpecError
 from assay.reading.results import load_run
 
