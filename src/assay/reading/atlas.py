@@ -158,7 +158,7 @@ def objections(run: StoredRun, atlas: StoredRun) -> list[str]:
     )
     absent = [name for name in atlas.about["audits"] if name not in run.about["audits"] and name != "human"]
     reasons += [f"the audit {name} was not run" for name in absent]
-    for name in run.about["audits"]:
+    for name in run.about["audits"].keys() & atlas.about["audits"].keys():
         reasons += [f"{name}: {reason}" for reason in differing_options(atlas, run, name)]
     reasons += [f"{metric} is in the atlas already" for metric in run.metrics if metric in atlas.metrics]
     unsigned = [metric for metric in run.metrics if not run.about["metrics"][metric].get("signature")]
