@@ -255,7 +255,7 @@ def _answered(
     coverage: float,
 ) -> dict[str, list[Answered]]:
     """How much of each audit's texts every metric scored, those that scored none included."""
-    answers = {name: [*scored[name], *silent[name]] for name in scored}
+    answers = {name: [*scored[name], *silent.get(name, ())] for name in scored}
     return {
         name: [coverage_of(each, work[name], coverage) for each in listed] for name, listed in answers.items()
     }

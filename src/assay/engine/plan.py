@@ -195,7 +195,7 @@ def score_all(
     audit. `before_slow` is shown the scores of the metrics before the first one that takes long.
     """
     scored: dict[str, list[Scored]] = {name: [] for name in audits}
-    silent: dict[str, list[Scored]] = {name: [] for name in audits}
+    silent: dict[str, list[Scored]] = {}
     notes: list[str] = []
     # Parsed first: a wrong spec is an error before the work.
     panels = {name: panel_of(audit, measures) for name, audit in audits.items()}
@@ -209,13 +209,13 @@ def score_all(
             if _has_scores(answer):
                 scored[name].append(answer)
             else:
-                silent[name].append(answer)
+                silent.setdefault(name, []).append(answer)
                 notes.append(_misfit(measure, audits[name], answer.notes))
     if measures and not any(scored.values()):
         raise AuditError("; ".join(notes) + "; choose another metric or other data")
-    for name, audit in audits.items():
-        if scored[name]:
-            scored[name] = _completed(audit, scored[name], work[name], measures, panels[name], session)
+    for name, answers in scored.items():
+        if answers:
+            scored[name] = _completed(audits[name], answers, work[name], measures, panels[name], session)
     return scored, silent, notes
 
 

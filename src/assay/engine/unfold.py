@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -87,32 +88,43 @@ def score_sets(measure: Measure, metric: SetMetric, cases: Sequence[Case], sessi
     """One folded case per slice: the samples of one role in a slice are one set."""
     sets: dict[str, dict[str, list[Sample]]] = {}
     for case in cases:
+        by_role = sets.setdefault(case.slice, {})
         for role, sample in case.samples.items():
-            sets.setdefault(case.slice, {}).setdefault(role, []).append(sample)
-    roles = dict.fromkeys(role for by_role in sets.values() for role in by_role)
+            by_role.setdefault(role, []).append(sample)
+    roles = dict.fromkeys(chain.from_iterable(sets.values()))
     values = {role: np.full(len(sets), np.nan) for role in roles}
     resamples = {role: np.full((len(sets), RESAMPLES), np.nan) for role in roles}
-    notes: Counter[str] = Counter()
+    failures = len(session.failures)
     began = time.perf_counter()
     with session.progress.task(measure.label, sum(map(len, sets.values()))) as counter:
         for index, (slice_, by_role) in enumerate(sets.items()):
             for role, samples in by_role.items():
-                if _is_complete(metric, samples):
-                    where = f"on the {len(samples)} samples of {slice_}, {role}"
-                    try:
-                        call = partial(_score_set, metric, apart(metric, samples))
-                        scores = call_metric(metric, call, where, session.engine.timeout)
-                        values[role][index], resamples[role][index] = scores
-                    except MetricError as error:
-                        if session.on_error != "skip":
-                            raise
-                        session.failures.append(f"{measure.label}: {where}: {error}")
-                        notes[f"{ABSENT}: {_REASONS[FAILED]}"] += 1
+                where = f"on the {len(samples)} samples of {slice_}, {role}"
+                scores = _scores_of_set(measure, metric, samples, where, session)
+                if scores is not None:
+                    values[role][index], resamples[role][index] = scores
                 counter.advance(1)
     session.spent(measure.label, began)
     folded = [_folded(metric, slice_, by_role) for slice_, by_role in sets.items()]
+    notes = +Counter({f"{ABSENT}: {_REASONS[FAILED]}": len(session.failures) - failures})
     about = describe_measure(measure) | (_warn_of_small_sets(metric, sets) if metric.smallest else {})
     return Scored(measure.label, folded, values, resamples=resamples, notes=notes, about=about)
+
+
+def _scores_of_set(
+    measure: Measure, metric: SetMetric, samples: Sequence[Sample], where: str, session: Session
+) -> tuple[float, Floats] | None:
+    """The score of a set and of its resamples; None where it lacks something or failed."""
+    if not _is_complete(metric, samples):
+        return None
+    try:
+        call = partial(_score_set, metric, apart(metric, samples))
+        return call_metric(metric, call, where, session.engine.timeout)
+    except MetricError as error:
+        if session.on_error != "skip":
+            raise
+        session.failures.append(f"{measure.label}: {where}: {error}")
+        return None
 
 
 def _folded(metric: SetMetric, slice_: str, by_role: Mapping[str, Sequence[Sample]]) -> Case:
@@ -181,23 +193,28 @@ def missing_field(metric: Metric | SetMetric, sample: Sample) -> str | None:
 
 
 def _reason(metric: Metric | SetMetric, sample: Sample, noted: Collection[str]) -> str:
-    """Why a sample has no score."""
+    """Why a sample has no score: it lacks something, a text of it is empty, or what the metric noted."""
     need = missing_field(metric, sample)
     if need:
         return _LACKS[need]
-    noted_reason = next((reason for name, reason in _REASONS.items() if name in noted), None)
-    read = metric.needs | metric.optional
-    # Of several references one with words is enough.
-    references = "".join(sample.references) if "references" in read and sample.references else "x"
-    texts = [sample.hypothesis, references]
-    texts += [text for name in ("source", "rival") if name in read and (text := getattr(sample, name))]
+    texts = _texts_read(metric, sample)
     if FAILED not in noted and not all(text.strip() for text in texts):
         return "empty text"
+    for name, reason in _REASONS.items():
+        if name in noted:
+            return reason
     order = getattr(metric, "n", None)
     if isinstance(order, int) and len(sample.hypothesis.split()) < order:
-        return noted_reason or f"fewer than {order} words"
-    wordless = not all(any(map(str.isalnum, text)) for text in texts)
-    return noted_reason or ("no word in the text" if wordless else "the metric defines none for such a text")
+        return f"fewer than {order} words"
+    has_words = all(any(map(str.isalnum, text)) for text in texts)
+    return "the metric defines none for such a text" if has_words else "no word in the text"
+
+
+def _texts_read(metric: Metric | SetMetric, sample: Sample) -> list[str]:
+    """The texts of a sample that a metric reads; of several references one with words is enough."""
+    texts = {"references": "".join(sample.references), "source": sample.source, "rival": sample.rival}
+    read = metric.needs | metric.optional
+    return [sample.hypothesis, *(text for name, text in texts.items() if name in read and text)]
 
 
 def unusual_reasons(counts: Mapping[str, int]) -> str:

@@ -96,13 +96,14 @@ def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> d
     rows: list[Row] = []
     chosen: dict[Place, list[str]] = {}
     for (number, span), tokens in zip(spans.items(), expected, strict=True):
-        words = [(token, word) for token, word in tokens if fits(number, word)][:_RESCORED]
+        fitting = {word: token for token, word in tokens if fits(number, word)}
+        words = list(fitting)[:_RESCORED]
         if words:
-            chosen[places[number]] = [word for _, word in words]
+            chosen[places[number]] = words
             before, follow = (start_id(loaded), *ids[: span.start]), ids[span.stop : span.stop + following]
             rows.append((before, (*ids[span.start : span.stop], *follow)))
-            rows += [(before, (token, *follow)) for token, _ in words]
-    logs = iter([float(values.sum()) for values in causal(loaded, rows)] if rows else [])
+            rows += [(before, (fitting[word], *follow)) for word in words]
+    logs = iter([float(values.sum()) for values in causal(loaded, rows)] if rows else ())
     return {
         place: _ranked(next(logs), {word: next(logs) for word in words}) for place, words in chosen.items()
     }

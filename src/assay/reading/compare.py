@@ -7,7 +7,7 @@ findings are listed without a direction. Items that both runs scored are paired.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -88,30 +88,51 @@ def compare(before: Given, after: Given, renamed: Mapping[str, str] | None = Non
     Runs are given as they are or by their folders. It is an error if they have no finding in common, or if
     one was made without something that the other had.
     """
-    before, after = (run if isinstance(run, StoredRun) else load_run(run) for run in (before, after))
+    before, after = _loaded(before), _loaded(after)
     _refuse_other_parts(before, after)
     names = dict(renamed or {})
-    # A renamed metric takes the place of the first run's own metric of that name.
-    hidden = set(names.values()) - names.keys()
-    earlier = before.findings.filter(~pl.col("metric").is_in(list(hidden))).iter_rows(named=True)
-    old = {_key(row, names): row for row in earlier}
-    new = {_key(row, {}): row for row in rows_of(after)}
-    shared = [key for key in old if key in new]
-    if not shared and (old or new):
+    old, new = _earlier_rows(before, names), {_key(row, {}): row for row in rows_of(after)}
+    both = [(old[key], row, key) for key, row in new.items() if key in old]
+    if not both and (old or new):
         raise SpecError(_nothing_shared(before, after))
-    reasons = {audit: unlike(before, after, audit) for audit in dict.fromkeys(key[1] for key in shared)}
-    paired = _Paired(before, after, {new: old for old, new in names.items()})
-    changes = [_compared(old[key], new[key], key, None if reasons[key[1]] else paired) for key in shared]
+    reasons = {audit: unlike(before, after, audit) for audit in dict.fromkeys(key[1] for _, _, key in both)}
+    changes = _changes(both, reasons, _Paired(before, after, {new: old for old, new in names.items()}))
+    gone = old.keys() - new.keys()
+    lost = sorted(key for key in gone if _is_lost(old[key], key, after))
+    notes = _notes(changes, reasons)
+    return Comparison(tuple(changes), len(gone), len(new) - len(both), tuple(notes), tuple(lost))
+
+
+def _loaded(run: Given) -> StoredRun:
+    """A run as it is, or from its folder."""
+    return run if isinstance(run, StoredRun) else load_run(run)
+
+
+def _changes(
+    findings: Sequence[tuple[Mapping[str, Any], Row, Key]],
+    reasons: Mapping[str, Sequence[str]],
+    paired: _Paired,
+) -> list[Change]:
+    """Every finding in both runs with its direction; audits with reasons against it are not compared."""
+    changes = [_compared(old, new, key, None if reasons[key[1]] else paired) for old, new, key in findings]
     q_values = benjamini_hochberg([change.p_value for change in changes])
-    directed = [
-        _directed(change, float(q_value), new[change.key].declared)
-        if not reasons[change.key[1]]
-        else replace(change, direction="not compared")
-        for change, q_value in zip(changes, q_values, strict=True)
-    ]
-    only = len(old.keys() - new.keys()), len(new.keys() - old.keys())
-    lost = tuple(key for key, row in old.items() if key not in new and _is_lost(row, key, after))
-    return Comparison(tuple(directed), *only, tuple(_notes(directed, reasons)), lost)
+    directed = []
+    for (_, new, key), change, q_value in zip(findings, changes, q_values.tolist(), strict=True):
+        if reasons[key[1]]:
+            directed.append(replace(change, direction="not compared"))
+        else:
+            directed.append(_directed(change, q_value, new.declared))
+    return directed
+
+
+def _earlier_rows(before: StoredRun, names: Mapping[str, str]) -> dict[Key, dict[str, Any]]:
+    """The findings of the first run under the second one's names.
+
+    A renamed metric takes the place of the first run's own metric of that name.
+    """
+    hidden = set(names.values()) - names.keys()
+    earlier = before.findings.filter(~pl.col("metric").is_in(list(hidden)))
+    return {_key(row, names): row for row in earlier.iter_rows(named=True)}
 
 
 def _is_lost(row: Mapping[str, Any], key: Key, after: StoredRun) -> bool:

@@ -131,11 +131,7 @@ def outcomes(run: StoredRun, asked: Bounds) -> list[Outcome]:
     rows = _with_specs(run)
     checked: list[Outcome] = []
     for place, bound in enumerate(asked.bounds, 1):
-        matching = [row for row in rows if _matches(row, bound)]
-        if not matching:
-            raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
-        rule = ", ".join(f"{key} {bound[key]}" for key in ("at-least", "at-most") if key in bound)
-        checked += [Outcome(row, rule, _beyond(row, bound)) for row in matching]
+        checked += _outcomes_of(bound, place, rows)
     for row in filter(is_check, rows):
         if gate := _gate(row, asked.fail_on):
             accepted = not _breaks(row, gate) or any(_matches(row, pattern) for pattern in asked.allowed)
@@ -143,6 +139,15 @@ def outcomes(run: StoredRun, asked: Bounds) -> list[Outcome]:
     if not checked:
         raise SpecError(_nothing(run, asked))
     return checked
+
+
+def _outcomes_of(bound: Mapping[str, Any], place: int, rows: Sequence[Row]) -> list[Outcome]:
+    """What a bound requires of every finding that it is about."""
+    matching = [row for row in rows if _matches(row, bound)]
+    if not matching:
+        raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
+    rule = ", ".join(f"{key} {bound[key]}" for key in ("at-least", "at-most") if key in bound)
+    return [Outcome(row, rule, _beyond(row, bound)) for row in matching]
 
 
 def _refuse_incomplete(run: StoredRun) -> None:
