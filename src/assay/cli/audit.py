@@ -132,10 +132,6 @@ def perturb_command(
     task: str = "translation",
 ) -> None:
     """Change a text, or the clean texts of a file, and print the result."""
-    from assay.core import Record
-    from assay.datasets.columns import as_data, parse_map
-    from assay.datasets.published.corpora import read_records
-    from assay.datasets.records import task_named
     from assay.names.spec import perturbation
 
     if name == "list":
@@ -144,14 +140,7 @@ def perturb_command(
         list_command("perturbations", json=request.json)
         return
     changer = perturbation(name)
-    if text is None and data is None:
-        raise SpecError("nothing to change: give --text TEXT or --data FILE")
-    if text is not None and data is not None:
-        raise SpecError("--text and --data exclude each other: give one of them")
-    files = as_data(data, parse_map(",".join(request.map or ())))
-    records = (
-        read_records(files[0])[: request.limit] if files else [Record("text", text or "", task_named(task))]
-    )
+    records = _clean_texts(text, data, task, request)
     if data is None and (lack := _lack(changer, records[0])):
         raise SpecError(f"{name} cannot change this: {lack}; give a text, or records with --data")
     changes = ((record, changer.perturb(record, request.seed or 0)) for record in records)
@@ -162,6 +151,23 @@ def perturb_command(
     for record, changed in changes:
         lack = _lack(changer, record)
         typer.echo(changed or f"(does not apply here{f': {lack}' if lack else ''})")
+
+
+def _clean_texts(text: str | None, data: Path | None, task: str, request: o.Request) -> list[Record]:
+    """The text as a record, or the records of the file."""
+    from assay.core import Record
+    from assay.datasets.columns import as_data, parse_map
+    from assay.datasets.published.corpora import read_records
+    from assay.datasets.records import task_named
+
+    if text is not None and data is not None:
+        raise SpecError("--text and --data exclude each other: give one of them")
+    if text is not None:
+        return [Record("text", text, task_named(task))]
+    if data is None:
+        raise SpecError("nothing to change: give --text TEXT or --data FILE")
+    (file,) = as_data(data, parse_map(",".join(request.map or ())))
+    return read_records(file)[: request.limit]
 
 
 def _lack(changer: Perturbation, record: Record) -> str:

@@ -147,29 +147,41 @@ def suggest_option(wrong: str, known: Iterable[str]) -> str:
 
 def plain_words(error: Any) -> str:
     """What the parser of options complains of: which word, and what to write instead."""
-    ctx, message = error.ctx, error.format_message()
-    command = "assay" if ctx is None else ctx.command_path
-    parameter, option = getattr(error, "param", None), getattr(error, "option_name", None)
+    command = "assay" if error.ctx is None else error.ctx.command_path
+    option = getattr(error, "option_name", None)
+    moved = _texts("moved").get(f"{command} {option}".removeprefix("assay "))
+    if moved is not None:
+        return f"{command} {option} is now assay {moved}"
+    return f"{_complaint(error, command, option)}; see {command} --help"
+
+
+def _complaint(error: Any, command: str, option: str | None) -> str:
+    """The parser's message, as a person would put it."""
+    ctx, message, parameter = error.ctx, error.format_message(), getattr(error, "param", None)
     if message.startswith("Missing") and parameter is not None:
         written = [parameter.opts[0]] if parameter.param_type_name == "option" else []
         given = " ".join(filter(None, (*written, parameter.metavar)))
-        message = f"{command} needs {given}: {parameter.help}".rstrip(".")
-    elif (moved := _texts("moved").get(f"{command} {option}".removeprefix("assay "))) is not None:
-        return f"{command} {option} is now assay {moved}"
-    elif message.startswith("No such option") and ctx is not None:
+        return f"{command} needs {given}: {parameter.help}".rstrip(".")
+    if message.startswith("No such option") and ctx is not None:
         known = [name for each in ctx.command.params for name in each.opts]
-        message = f"{command} has no option {option}{suggest_option(str(option), known)}"
-    elif message.startswith("Got unexpected extra argument"):
-        takes_metrics = any(each.name == "metric" for each in ctx.command.params)
-        words = message.rpartition(" (")[2].rstrip(").")
-        message = f"unexpected words: {words}" + (f"; {STRAY}" if takes_metrics else "")
-    elif message.startswith("No such command"):
+        return f"{command} has no option {option}{suggest_option(str(option), known)}"
+    if message.startswith("Got unexpected extra argument"):
+        return _unexpected(message, [each.name for each in ctx.command.params])
+    if message.startswith("No such command"):
         word = message.split("'")[1]
-        message = f"no command is called {word!r}{suggest(word, ctx.command.commands)}"
-    elif "requires an argument" in message:
-        message = f"{option} needs a value"
-    elif parameter is not None:
-        for pattern, words in _texts("messages").items():
-            message = re.sub(pattern, words, message)
-        message = re.sub(r"Invalid value for (.*?): ", lambda hint: hint[1].replace("'", "") + ": ", message)
-    return f"{message}; see {command} --help"
+        return f"no command is called {word!r}{suggest(word, ctx.command.commands)}"
+    if "requires an argument" in message:
+        return f"{option} needs a value"
+    return message if parameter is None else _wrong_value(message)
+
+
+def _unexpected(message: str, options: list[str]) -> str:
+    words = message.rpartition(" (")[2].rstrip(").")
+    return f"unexpected words: {words}" + (f"; {STRAY}" if "metric" in options else "")
+
+
+def _wrong_value(message: str) -> str:
+    """The complaint about a value in plain words, after the name of its option."""
+    for pattern, words in _texts("messages").items():
+        message = re.sub(pattern, words, message)
+    return re.sub(r"Invalid value for (.*?): ", lambda hint: hint[1].replace("'", "") + ": ", message)

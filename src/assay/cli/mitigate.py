@@ -39,7 +39,6 @@ def debias_command(
     batch: o.Count = None,
     rate: Annotated[float | None, typer.Option(min=0.0)] = None,
     bottleneck: o.Count = None,
-    keep_weight: Annotated[float | None, typer.Option(min=0.0)] = None,
 ) -> None:
     """Train bottleneck adapters so that a metric scores groups alike and keeps its other scores.
 
@@ -49,9 +48,7 @@ def debias_command(
     from assay.mitigation.train import DEMO, Job, TrainPlan, debias, training_page
     from assay.report import write_report
 
-    given = o.given(
-        steps=steps, batch=batch, rate=rate, bottleneck=bottleneck, keep_weight=keep_weight, seed=request.seed
-    )
+    given = o.given(steps=steps, batch=batch, rate=rate, bottleneck=bottleneck, seed=request.seed)
     plan = replace(DEMO if demo else TrainPlan(), **given)
     files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
     debiased = debias(Job(metric, tuple(attribute), out, plan, *files), request.session())
@@ -117,13 +114,14 @@ def compare_methods_command(
     attributes = attribute or ["gender"]
     for name in attributes:
         check_attribute(name)
-    check_ratings(human or ())
+    ratings = human or []
+    check_ratings(ratings)
     files = read_test_pairs(test or ())
     with request.session() as session:
         compared = m.methods(metric, folders=adapter or (), models=model or (), session=session)
     sets = files | m.held_out_sets(attributes, limit)
     targets = [name for name, pairs in files.items() if pairs[0].attribute in attributes] or attributes
-    comparison = m.compare_methods(compared, sets, targets, human or (), out, session, seed=request.seed or 0)
+    comparison = m.compare_methods(compared, sets, targets, ratings, out, session, seed=request.seed or 0)
     report = write_report(comparison.proof.run)
     write_text(out / "compare.json", m.comparison_page(comparison))
     if request.json:

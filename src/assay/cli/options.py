@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -106,21 +106,9 @@ def audit_fields(context: typer.Context, audit: str, shared: Mapping[str, Any]) 
     kind: Any = audit_class(audit)
     hints = get_type_hints(kind)
     own = {f"--{field.name.replace('_', '-')}": field.name for field in dataclasses.fields(kind)}
-    words: dict[str, list[str]] = {}
-    rest = list(context.args)
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("--"):
-            raise SpecError(f"unexpected word {word!r}; options are written --name value; {STRAY}")
-        flag, equals, value = word.partition("=")
-        values = words.setdefault(flag, [])
-        if equals or (rest and not rest[0].startswith("--")):
-            values.append(value if equals else rest.pop(0))
+    words = _typed(context.args)
     given = [f"--{name.replace('_', '-')}" for name in shared if name not in ("map", "fresh")]
-    for flag in filter(lambda flag: flag not in own, (*words, *given)):
-        known = own.keys() | {name for p in context.command.params for name in p.opts} - SHARED
-        command = f"{context.command_path} {audit}"
-        raise SpecError(f"{command} has no option {flag}{suggest_option(flag, known)}; see {command} --help")
+    _check_known([*words, *given], own, context, audit)
     fields = dict(shared)
     for flag, values in words.items():
         hint = hints[own[flag]]
@@ -128,6 +116,33 @@ def audit_fields(context: typer.Context, audit: str, shared: Mapping[str, Any]) 
             raise SpecError(f"{flag} needs a value; see assay run {audit} --help")
         fields[own[flag]] = convert(";".join(values) or "true", hint, f"{flag} of {audit}")
     return fields
+
+
+def _typed(words: Sequence[str]) -> dict[str, list[str]]:
+    """What was typed after each option: `--name value`, `--name=value`, or nothing."""
+    typed: dict[str, list[str]] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--"):
+            raise SpecError(f"unexpected word {word!r}; options are written --name value; {STRAY}")
+        flag, equals, value = word.partition("=")
+        values = typed.setdefault(flag, [])
+        if equals:
+            values.append(value)
+        elif rest and not rest[0].startswith("--"):
+            values.append(rest.pop(0))
+    return typed
+
+
+def _check_known(flags: Sequence[str], own: Mapping[str, str], context: typer.Context, audit: str) -> None:
+    """Refuse an option that the audit does not have."""
+    unknown = [flag for flag in flags if flag not in own]
+    if unknown:
+        offered = [name for parameter in context.command.params for name in parameter.opts]
+        hint = suggest_option(unknown[0], own.keys() | set(offered) - SHARED)
+        command = f"{context.command_path} {audit}"
+        raise SpecError(f"{command} has no option {unknown[0]}{hint}; see {command} --help")
 
 
 def read_specs(given: list[str] | None) -> tuple[str, ...]:

@@ -66,30 +66,33 @@ def _in_a_loop(work: Awaitable[T]) -> T:
 def number(value: Any, output: str | None, name: str) -> float | None:
     """The number in what a library returns for one text; None where it gives none.
 
-    `output` names one member of a mapping, a record or a tuple, or a path of members: `rougeL.fmeasure`.
+    `output` names one member of a mapping, a record or a list, or a path of members: `rougeL.fmeasure`.
     """
     if value is None:
         return None
     if output:
-        head, _, rest = output.partition(".")
-        chosen, rest = _member(value, head, rest, output, name)
-        return number(chosen, rest or None, name)
+        return number(*_step(value, output, name), name)
     plain = _plain(value)
-    if isinstance(plain, int | float):
+    if is_number(plain):
         return float(plain)
     if isinstance(plain, str | bytes):
         raise Shape(f"returned the text {_short(plain)!r}, not a number")
     if (members := _members(plain)) is not None:
         return number(_only(members, name), None, name)
-    if isinstance(plain, list | tuple):
-        if len(plain) == 1:
-            return number(plain[0], None, name)
-        raise Shape(f"returned {len(plain)} values for a text")
+    if not isinstance(plain, list | tuple):
+        return number(_number_of_record(plain, name), None, name)
+    if len(plain) == 1:
+        return number(plain[0], None, name)
+    raise Shape(f"returned {len(plain)} values for a text")
+
+
+def _number_of_record(value: Any, name: str) -> Any:
+    """The attribute of a record that holds its number."""
     for attribute in _NUMBERS:
-        inner = getattr(plain, attribute, None)
+        inner = getattr(value, attribute, None)
         if inner is not None and not callable(inner):
-            return number(inner, None, name)
-    if named := [name for name, item in _fields(plain).items() if is_number(item)]:
+            return inner
+    if named := [key for key, item in _fields(value).items() if is_number(item)]:
         raise Choice(f"{name} returns {', '.join(named)}; choose one: output={named[0]}")
     raise Shape(f"returned {_kind(value)}, not a number")
 
@@ -99,43 +102,60 @@ def column(value: Any, count: int, output: str | None, name: str) -> Any:
 
     A plain list is returned as it is: whoever scores checks it and names the text that is wrong.
     """
-    while output and not (isinstance(value, list) and len(value) == count and not is_number(value[0])):
-        head, _, output = output.partition(".")
-        value, output = _member(value, head, output, head, name)
+    while output and not _is_column_of_records(value, count):
+        value, output = _step(value, output, name)
     plain = _plain(value)
-    if (members := _members(plain)) is not None and not isinstance(plain, list):
+    members = None if isinstance(plain, list) else _members(plain)
+    if members is not None:
         lists = {key: item for key, item in members.items() if _length(item) == count}
         plain = _plain(_only(lists or members, name))
-    if isinstance(plain, tuple) and len(plain) != count and plain and _length(plain[0]) == count:
-        places = [str(place) for place in range(len(plain))]
-        raise Choice(
-            f"{name} returns {len(plain)} lists of numbers; choose one: output={' or output='.join(places)}"
-        )
+    _check_column(plain, count, name)
+    return [_cell(item, output, name) for item in plain]
+
+
+def _is_column_of_records(value: Any, count: int) -> bool:
+    return isinstance(value, list) and len(value) == count and not is_number(value[0])
+
+
+def _check_column(plain: Any, count: int, name: str) -> None:
+    """Refuse what is not one value per text."""
     if not isinstance(plain, list | tuple):
-        raise Shape(f"returned {_kind(value)}, not one number per text")
-    if len(plain) != count:
-        raise Shape(f"returned {len(plain)} values for {count} texts")
-    return [item if is_number(item) or item is None else number(item, output, name) for item in plain]
+        raise Shape(f"returned {_kind(plain)}, not one number per text")
+    if len(plain) == count:
+        return
+    if isinstance(plain, tuple) and plain and _length(plain[0]) == count:
+        places = " or output=".join(map(str, range(len(plain))))
+        raise Choice(f"{name} returns {len(plain)} lists of numbers; choose one: output={places}")
+    raise Shape(f"returned {len(plain)} values for {count} texts")
 
 
-def _member(value: Any, head: str, rest: str, output: str, name: str) -> tuple[Any, str]:
-    """The member of that name and what is left of the path; a key may hold points itself."""
-    members = _members(value)
-    if members is None and isinstance(value, list | tuple) and head.isdigit() and int(head) < len(value):
-        return value[int(head)], rest
-    if members is None and isinstance(value, list | tuple) and len(value) == 1:
-        return value[0], output
-    if members is not None and output in members:
-        return members[output], ""
-    if members is not None and head in members:
-        return members[head], rest
-    if members is not None and len(members) == 1:
+def _cell(item: Any, output: str | None, name: str) -> Any:
+    return item if is_number(item) or item is None else number(item, output, name)
+
+
+def _step(value: Any, output: str, name: str) -> tuple[Any, str | None]:
+    """The member that a path begins with, and what is left of the path; a key may hold points itself."""
+    head, _, rest = output.partition(".")
+    members = _members(value) or _unnamed(value)
+    if output in members:
+        return members[output], None
+    if head in members:
+        return members[head], rest or None
+    if len(members) == 1:
         return next(iter(members.values())), output
-    if members is None and not isinstance(value, str | int | float | list | tuple) and hasattr(value, head):
-        return getattr(value, head), rest
-    known = [*(members or _fields(value))]
-    shown = f"returns {', '.join(known)}" if known else f"returns {_kind(value)}"
-    raise Choice(f"{name} {shown}, and no {output!r}{suggest(output, known)}")
+    inner = getattr(value, head, None)
+    if inner is not None and not callable(inner):
+        return inner, rest or None
+    known = [] if isinstance(value, list | tuple) else [*members]
+    shown = ", ".join(known) or _kind(value)
+    raise Choice(f"{name} returns {shown}, and no {output!r}{suggest(output, known)}")
+
+
+def _unnamed(value: Any) -> Mapping[str, Any]:
+    """The items of a list by their places, the attributes of a record by their names."""
+    if isinstance(value, list | tuple):
+        return {str(place): item for place, item in enumerate(value)}
+    return _fields(value)
 
 
 def _only(members: Mapping[str, Any], name: str) -> Any:

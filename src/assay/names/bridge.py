@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
@@ -39,30 +40,28 @@ def load(where: str, name: str, words: dict[str, Any]) -> tuple[Any, bool]:
 
 def describe(thing: Any, was_made: bool, where: str) -> dict[str, Any]:
     """What assay must know of the object before it calls it."""
-    methods: dict[str, Any] = {}
-    for name in dir(thing):
-        if not name.startswith("_") and name not in _TOLD:
-            methods.update(_method(thing, name))
-    told = {name: getattr(thing, name, None) for name in _TOLD}
+    public = [name for name in dir(thing) if not name.startswith("_") and name not in _TOLD]
+    methods = [(name, method) for name in public if inspect.isroutine(method := attribute(thing, name))]
+    told = [(name, attribute(thing, name)) for name in _TOLD]
+    module = getattr(thing, "__module__", None) or type(thing).__module__
     return {
         "name": getattr(thing, "__name__", None) or type(thing).__name__,
-        "module": getattr(thing, "__module__", None) or type(thing).__module__,
-        "release": release(where, getattr(thing, "__module__", None) or type(thing).__module__),
+        "module": module,
+        "release": release(where, module),
         "is_function": inspect.isroutine(thing),
         "made": was_made,
-        "callable": callable(thing),
         "parameters": parameters(thing),
-        "methods": methods,
-        "attributes": {key: value for key, value in told.items() if isinstance(value, (str, bool))},
+        "methods": {name: parameters(method) for name, method in methods},
+        "attributes": {name: value for name, value in told if isinstance(value, (str, bool))},
     }
 
 
-def _method(thing: Any, name: str) -> dict[str, Any]:
+def attribute(thing: Any, name: str) -> Any:
+    """An attribute, None where there is none; a property of somebody else's may raise anything."""
     try:
-        method = getattr(thing, name)
-    except Exception:  # a property of somebody else's may raise anything
-        return {}
-    return {name: parameters(method)} if inspect.isroutine(method) else {}
+        return getattr(thing, name, None)
+    except Exception:
+        return None
 
 
 def parameters(call: Any) -> list[list[Any]] | None:
@@ -91,27 +90,26 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value
     if hasattr(value, "tolist"):
         return value.tolist()
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {str(key): plain(item, depth) for key, item in value.items()}
-    if hasattr(value, "_asdict"):
-        return plain(value._asdict(), depth)
     if isinstance(value, (list, tuple)) or inspect.isgenerator(value):
         return [plain(item, depth) for item in value]
-    if depth > _DEEPEST:
-        raise TypeError(f"returned records nested more than {_DEEPEST} deep")
-    fields = {key: item for key, item in getattr(value, "__dict__", {}).items() if not key.startswith("_")}
-    fields.update({key: getattr(value, key) for key in ("score", "value") if hasattr(value, key)})
-    if not fields:
+    return record(value, depth + 1)
+
+
+def record(value: Any, depth: int) -> dict[str, Any]:
+    """The public attributes of an object; one that is no number is not its score, and left out."""
+    names = [name for name in getattr(value, "__dict__", {}) if not name.startswith("_")]
+    names += [name for name in ("score", "value") if hasattr(value, name)]
+    if not names or depth > _DEEPEST:
         raise TypeError(f"returned a {type(value).__name__}, which is no number")
-    members = {key: _field(item, depth + 1) for key, item in fields.items()}
-    return {"__record__": type(value).__name__, **members}
-
-
-def _field(value: Any, depth: int) -> Any:
-    try:
-        return plain(value, depth)
-    except TypeError:  # a member that is no number is not the score
-        return None
+    members: dict[str, Any] = {"__record__": type(value).__name__}
+    for name in names:
+        with suppress(TypeError):
+            members[name] = plain(getattr(value, name), depth)
+    return members
 
 
 def answer(thing: Any, request: dict[str, Any]) -> Any:

@@ -162,26 +162,31 @@ def _arguments(
     parameters: Sequence[inspect.Parameter], call: Any, needs: Sequence[Need] | None
 ) -> tuple[Argument, ...]:
     """The texts that a function takes, by name; none where no name is known."""
+    found, unknown = _recognised(parameters, needs)
+    if not found or (not unknown and "hypothesis" not in found and len(found) == 1):
+        return ()
+    wanted = ("hypothesis", *(needs or ("references",)))
+    missing = [role for role in _ROLES if role in wanted and role not in found]
+    if len(unknown) == len(missing) == 1:  # the one that is left
+        found[missing[0]] = Argument(missing[0], unknown.pop())
+    if unknown:
+        raise SpecError(f"{_called(call)} needs {' and '.join(unknown)}: give {unknown[0]}=... to wrap")
+    return tuple(found.values())
+
+
+def _recognised(
+    parameters: Sequence[inspect.Parameter], needs: Sequence[Need] | None
+) -> tuple[dict[Role, Argument], list[str]]:
+    """The texts among the parameters, and the names of others that must be given."""
     found: dict[Role, Argument] = {}
-    unknown: list[Argument | str] = []
+    unknown: list[str] = []
     for each in parameters:
         role, is_required = _role(each.name), each.default is each.empty
         if role and role not in found and _is_wanted(role, is_required, needs):
             found[role] = Argument(role, None if each.kind is each.POSITIONAL_ONLY else each.name)
         elif is_required:
             unknown.append(each.name)
-    if not found or (len(found) == 1 and not unknown and "hypothesis" not in found):
-        return ()
-    missing = [
-        role for role in _ROLES if role not in found and role in ("hypothesis", *(needs or ("references",)))
-    ]
-    if len(unknown) == len(missing) == 1:  # the one that is left
-        found[missing[0]] = Argument(missing[0], str(unknown.pop()))
-    if unknown:
-        raise SpecError(
-            f"{_called(call)} needs {' and '.join(map(str, unknown))}: give {unknown[0]}=... to wrap"
-        )
-    return tuple(found.values())
+    return found, unknown
 
 
 def _is_wanted(role: Role, is_required: bool, needs: Sequence[Need] | None) -> bool:

@@ -79,28 +79,37 @@ def _parts(thing: Any, name: str, seen: set[int]) -> Iterator[str]:
 def _coded(thing: Any, name: str, seen: set[int]) -> Iterator[str]:
     """A module, class or function: of an installed package by its version, the user's own by its code."""
     module = thing.__name__ if isinstance(thing, types.ModuleType) else getattr(thing, "__module__", None)
-    owner = getattr(thing, "__self__", None)
-    if owner is not None and not isinstance(owner, types.ModuleType | type):
-        raise Outside(f"the state of a {type(owner).__name__}")
-    top = (module or "builtins").partition(".")[0]
-    if top in _OUTSIDE or (top == "builtins" and name in _REACHING):
-        raise Outside(f"{name}, which reaches outside of the program")
+    _check_reach(thing, name, (module or "builtins").partition(".")[0])
     if (installed := _release(module)) is not None:
         yield f"{name}={module}:{getattr(thing, '__qualname__', '')}@{installed}"
         yield from _captured(thing, seen)
     elif isinstance(thing, types.FunctionType):
         yield from _function(thing, seen)
     elif isinstance(thing, type):
-        yield f"{name}=class:{thing.__qualname__}"
-        for key, item in sorted(vars(thing).items()):
-            if not key.startswith("__") or isinstance(item, types.FunctionType):
-                yield from _parts(getattr(item, "__func__", item), key, seen)
+        yield from _class(thing, name, seen)
     elif hasattr(thing, "__wrapped__") or isinstance(thing, types.MethodType):
         yield from _parts(getattr(thing, "__wrapped__", None) or thing.__func__, name, seen)
     elif isinstance(thing, types.ModuleType):
         yield f"{name}=module:{module}"  # what is read of it follows by its name
     else:
         raise Outside(f"{name} ({type(thing).__name__}), whose code cannot be read")
+
+
+def _check_reach(thing: Any, name: str, top: str) -> None:
+    """Refuse methods of objects, which have a state, and what reads files, the clock, chance or a network."""
+    owner = getattr(thing, "__self__", None)
+    if not isinstance(owner, types.NoneType | types.ModuleType | type):
+        raise Outside(f"the state of a {type(owner).__name__}")
+    if top in _OUTSIDE or (top == "builtins" and name in _REACHING):
+        raise Outside(f"{name}, which reaches outside of the program")
+
+
+def _class(kind: type, name: str, seen: set[int]) -> Iterator[str]:
+    """A class by its methods and public attributes."""
+    yield f"{name}=class:{kind.__qualname__}"
+    for key, item in sorted(vars(kind).items()):
+        if not key.startswith("__") or isinstance(item, types.FunctionType):
+            yield from _parts(getattr(item, "__func__", item), key, seen)
 
 
 def _function(function: types.FunctionType, seen: set[int]) -> Iterator[str]:

@@ -64,9 +64,7 @@ def _needs(metric: Any) -> Iterable[str]:
 
 def readiness(metric: Any) -> dict[str, str]:
     """Whether a class of metrics runs with its defaults: now, after a command, or never here, and why."""
-    names = {field: getattr(metric, field, None) for field in (*metric.weights, "tokenizer")}
-    here = {name: present(name) if name in CARRIERS else on_disk(name) for name in names.values() if name}
-    absent = {field: name for field, name in names.items() if name and not here[name]}
+    absent = _absent_weights(metric)
     beyond = {field: name for field, name in absent.items() if name not in CARRIERS}
     if beyond and not hub_answers():  # no command helps
         carried = f"no package carries {' and '.join(beyond.values())}, and the hub does not answer"
@@ -74,9 +72,19 @@ def readiness(metric: Any) -> dict[str, str]:
     fetched = f"; fetches {' and '.join(absent.values())} at first use" if absent else ""
     if command := lacking(metric):
         return {"runs": "after", "state": f"after: {command}{fetched}"}
-    reason = metric.absent()
-    runs, state = ("never", f"never here: {reason}") if reason else ("now", f"now{fetched}")
-    return {"runs": runs, "state": state}
+    if reason := metric.absent():
+        return {"runs": "never", "state": f"never here: {reason}"}
+    return {"runs": "now", "state": f"now{fetched}"}
+
+
+def _absent_weights(metric: Any) -> dict[str, str]:
+    """The weights that the defaults name and that are not on this machine, by field."""
+    named = {field: getattr(metric, field, None) for field in (*metric.weights, "tokenizer")}
+    return {field: name for field, name in named.items() if name and not _is_here(name)}
+
+
+def _is_here(name: str) -> bool:
+    return present(name) if name in CARRIERS else on_disk(name)
 
 
 def lacking(metric: Any) -> str | None:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assay.errors import SpecError
-from assay.names.answers import number
-from assay.names.calls import Argument, Call, Form, by_signature
+from assay.names.calls import Argument, Call, Form, Role, by_signature
 from assay.names.environment import Remote
 from assay.vocabulary import Need
 
@@ -157,35 +155,45 @@ def _torchmetrics(thing: Any, given: Given) -> Call:
 
 def _evaluate(thing: Any, given: Given) -> Call:
     """Modules of evaluate name their columns; lists of references go where they are taken."""
-    told = getattr(thing, "features", None)
-    schemas = told if isinstance(told, list) else [told] if told else []
-    names = list(schemas[0]) if schemas else ["predictions", "references"]
-    extra = {name: value for name, value in given.extra.items() if name not in names}
-    roles = {"predictions": _HYPOTHESIS, "references": _REFERENCES, "sources": _SOURCE}
-    unknown = [name for name in names if name not in roles and name not in given.extra]
+    schemas = _schemas(thing)
+    columns = [*schemas[0]] if schemas else ["predictions", "references"]
+    unknown = [name for name in columns if name not in _COLUMNS and name not in given.extra]
     if unknown:
         raise SpecError(f"{thing.name} reads {', '.join(unknown)}, which no text of ours is; wrap a function")
-    arguments = tuple(Argument(roles[name].role, name) for name in names if name in roles)
-    called = given.output or getattr(thing, "name", None)
-
-    def compute(**columns: Any) -> Any:
-        answer = thing.compute(**columns)
-        own = isinstance(answer, Mapping) and not given.output and called in answer
-        return answer[called] if own else answer
-
-    shapes = [any(_is_listed(schema, "references") for schema in schemas)] if schemas else [True]
+    takes_lists = not schemas or any(map(_lists_references, schemas))
     return Call(
-        compute,
-        arguments,
-        tuple(Form(mode, lists) for lists in shapes for mode in ("batch", "corpus")),
-        extra=extra,
+        _computed(thing, given.output),
+        tuple(Argument(_COLUMNS[name], name) for name in columns if name in _COLUMNS),
+        (Form("batch", takes_lists), Form("corpus", takes_lists)),
+        extra={name: value for name, value in given.extra.items() if name not in columns},
     )
 
 
-def _is_listed(schema: Mapping[str, Any], name: str) -> bool:
-    """Whether a column of a schema of datasets holds lists."""
-    feature = schema.get(name)
+_COLUMNS: dict[str, Role] = {"predictions": "hypothesis", "references": "references", "sources": "source"}
+
+
+def _schemas(thing: Any) -> list[Mapping[str, Any]]:
+    """The columns that a module of evaluate may be given, in one form or in several."""
+    told = getattr(thing, "features", None) or []
+    return told if isinstance(told, list) else [told]
+
+
+def _lists_references(schema: Mapping[str, Any]) -> bool:
+    """Whether references come as lists."""
+    feature = schema.get("references")
     return isinstance(feature, list) or type(feature).__name__ in ("Sequence", "List", "LargeList")
+
+
+def _computed(thing: Any, output: str | None) -> Callable[..., Any]:
+    """A module's answer: the number that has its name, unless the user names another."""
+    called = output or getattr(thing, "name", None)
+
+    def compute(**columns: Any) -> Any:
+        answer = thing.compute(**columns)
+        is_named = not output and isinstance(answer, Mapping) and called in answer
+        return answer[called] if is_named else answer
+
+    return compute
 
 
 # --- models ---
@@ -200,17 +208,17 @@ def _is_comet(thing: Any) -> bool:
 def _comet(model: Any, given: Given) -> Call:
     """A COMET model reads sources, and references unless it estimates quality without them."""
     requires = getattr(model, "requires_references", None)
-    has_references = True if requires is None else bool(requires())
-    names = ("mt", "ref", "src") if has_references else ("mt", "src")
+    texts = {"mt": _HYPOTHESIS, "ref": _REFERENCES, "src": _SOURCE}
+    if requires is not None and not requires():
+        del texts["ref"]
     extra = {"batch_size": 8, "gpus": 0} | dict(given.extra)
 
     def score(*columns: Sequence[str], **extra: Any) -> Any:
-        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = [dict(zip(texts, row, strict=True)) for row in zip(*columns, strict=True)]
         predicted = model.predict(rows, **extra)
         return predicted["scores"] if isinstance(predicted, Mapping) else predicted.scores
 
-    arguments = (_HYPOTHESIS, _REFERENCES, _SOURCE) if has_references else (_HYPOTHESIS, _SOURCE)
-    return Call(score, arguments, (_BATCH,), higher=True, extra=extra)
+    return Call(score, tuple(texts.values()), (_BATCH,), higher=True, extra=extra)
 
 
 def _is_cross_encoder(thing: Any) -> bool:
@@ -221,31 +229,28 @@ def _is_cross_encoder(thing: Any) -> bool:
 
 def _cross_encoder(model: Any, given: Given) -> Call:
     """A cross-encoder reads (reference, text), the best of several references; or (source, text)."""
-    from_source = tuple(given.needs or ()) == ("source",)
 
     def score(texts: Sequence[str], others: Sequence[Any], **extra: Any) -> list[float]:
-        groups = [[other] if isinstance(other, str) else list(other) for other in others]
+        groups = _groups(others)
         pairs = [(other, text) for text, group in zip(texts, groups, strict=True) for other in group]
-        listed = model.predict(pairs, **extra)
-        values = iter([_required(number(value, None, type(model).__name__)) for value in listed])
+        values = iter([float(value) for value in model.predict(pairs, **extra)])
         return [max(next(values) for _ in group) for group in groups]
 
-    arguments = (_HYPOTHESIS, _SOURCE if from_source else _REFERENCES)
-    return Call(score, arguments, (_BATCHES,), higher=True, extra=given.extra)
+    return Call(score, _compared(given), (_BATCHES,), higher=True, extra=given.extra)
 
 
-def _required(value: float | None) -> float:
-    return math.nan if value is None else value
+def _groups(others: Sequence[Any]) -> list[list[str]]:
+    """The references of each text, or its source, as a list."""
+    return [[other] if isinstance(other, str) else list(other) for other in others]
 
 
 def _sentence_encoder(model: Any, given: Given) -> Call:
     """A sentence encoder: the cosine of text and reference, the highest of several references."""
-    from_source = tuple(given.needs or ()) == ("source",)
 
     def score(texts: Sequence[str], others: Sequence[Any], **extra: Any) -> list[float]:
         import numpy as np
 
-        groups = [[other] if isinstance(other, str) else list(other) for other in others]
+        groups = _groups(others)
         flat = [*texts, *(text for group in groups for text in group)]
         vectors = np.asarray(model.encode(flat, show_progress_bar=False, **extra), dtype=np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
@@ -255,8 +260,7 @@ def _sentence_encoder(model: Any, given: Given) -> Call:
             for vector, group in zip(vectors, groups, strict=False)
         ]
 
-    arguments = (_HYPOTHESIS, _SOURCE if from_source else _REFERENCES)
-    return Call(score, arguments, (_BATCHES,), higher=True, extra=given.extra)
+    return Call(score, _compared(given), (_BATCHES,), higher=True, extra=given.extra)
 
 
 def _is_pipeline(thing: Any) -> bool:
@@ -272,8 +276,12 @@ def _pipeline(pipe: Any, given: Given) -> Call:
         pairs = [{"text": other, "text_pair": text} for text, other in zip(texts, others, strict=True)]
         return [pipe(pair, top_k=None, **extra) for pair in pairs]
 
-    from_source = tuple(given.needs or ()) == ("source",)
-    return Call(score, (_HYPOTHESIS, _SOURCE if from_source else _REFERENCES), (_BATCH,), extra=given.extra)
+    return Call(score, _compared(given), (_BATCH,), extra=given.extra)
+
+
+def _compared(given: Given) -> tuple[Argument, Argument]:
+    """The text, and what it is compared with: its source where the user asks for that alone."""
+    return _HYPOTHESIS, _SOURCE if tuple(given.needs or ()) == ("source",) else _REFERENCES
 
 
 # --- judges of language-model applications ---
@@ -287,10 +295,10 @@ def _deepeval(thing: Any, given: Given) -> Call:
     """deepeval's metrics measure a test case; those that read an expected output can do without an input."""
     test_case = _imported(thing, "deepeval.test_case", "LLMTestCase")
     required = {str(getattr(each, "value", each)) for each in getattr(thing, "_required_params", None) or ()}
-    reads = [role for role, names in _DEEPEVAL.items() if names & required] or ["references"]
-    if "references" in reads and given.needs is None:
-        reads = ["references"]
-    reads = list(given.needs) if given.needs is not None else reads
+    reads_source_alone = "expected_output" not in required and not required.isdisjoint(_DEEPEVAL_SOURCES)
+    reads: Sequence[Need] = ["source"] if reads_source_alone else ["references"]
+    if given.needs is not None:
+        reads = given.needs
 
     def score(hypothesis: str, references: str = "", source: str = "") -> Any:
         case = test_case(
@@ -305,10 +313,7 @@ def _deepeval(thing: Any, given: Given) -> Call:
     return Call(score, arguments, (_PAIR,))
 
 
-_DEEPEVAL: dict[Need, set[str]] = {
-    "references": {"expected_output"},
-    "source": {"input", "context", "retrieval_context"},
-}
+_DEEPEVAL_SOURCES = ("input", "context", "retrieval_context")
 
 
 def _is_ragas(thing: Any) -> bool:

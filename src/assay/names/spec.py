@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from assay.core import Audit, Measure, Metric, Perturbation, SetMetric
 from assay.errors import SpecError, suggest
@@ -70,14 +70,18 @@ def parse(text: str) -> Measure:
         raise SpecError(f"{spec!r} names no metric: write NAME=SPEC, such as {spec}bleu")
     if spec.rstrip(":").endswith(".py"):
         raise missing_identifier(Path(spec.rstrip(":")))
-    spec = re.sub(r"\s*([*+])\s*", r"\1", spec)
+    return _sum(re.sub(r"\s*([*+])\s*", r"\1", spec))
+
+
+def _sum(spec: str) -> Measure:
+    """One registered metric, or the weighted sum of several."""
     parts = _split(spec)
     if len(parts) == 1 and parts[0][0] is None:
         return _parse_part(spec)
     from assay.metrics.common import Hybrid
 
-    measures = tuple(_parse_part(part) for _, part in parts)
-    return Measure(spec, Hybrid(measures, tuple(1.0 if weight is None else weight for weight, _ in parts)))
+    weights = tuple(1.0 if weight is None else weight for weight, _ in parts)
+    return Measure(spec, Hybrid(tuple(_parse_part(part) for _, part in parts), weights))
 
 
 def _place(match: re.Match[str], spec: str) -> Place:
@@ -106,28 +110,36 @@ def _split(spec: str) -> list[tuple[float | None, str]]:
     """`0.3*a:k=v+b` to its weighted parts, names longest first."""
     known = sorted(names("metrics"), key=len, reverse=True)
     parts: list[tuple[float | None, str]] = []
-    rest = spec
-    while True:
+    rest: str | None = spec
+    while rest is not None:
         match = _WEIGHT.match(rest)
         weight, body = (float(match[1]), rest[match.end() :]) if match else (None, rest)
-        name = next(
-            (n for n in known if body.startswith(n) and body[len(n) : len(n) + 1] in ("", ":", "+")), None
-        )
-        if name is None:
-            word = re.split(r"[:+]", body)[0]
-            if not word:
-                part = f"a part of {spec!r} is empty" if spec else "an empty metric"
-                raise SpecError(f"{part}; write NAME or NAME+NAME, as assay list metrics shows them")
-            several = [part.strip() for part in word.split(",")]
-            if len(several) > 1 and set(several) <= set(known):
-                each = " ".join(f"-m {name}" for name in several)
-                raise SpecError(f"{word!r} names several metrics: give them one by one, {each}")
-            raise SpecError(f"unknown metric {word!r}{suggest_name(word, 'metrics')}")
-        end = body.find("+", len(name))
-        parts.append((weight, body if end < 0 else body[:end]))
-        if end < 0:
-            return parts
-        rest = body[end + 1 :]
+        name = _name_at_start(body, known) or _refuse(body, spec)
+        options, plus, after = body[len(name) :].partition("+")
+        parts.append((weight, name + options))
+        rest = after if plus else None
+    return parts
+
+
+def _name_at_start(text: str, known: Sequence[str]) -> str | None:
+    """The longest known name that a text begins with, where it ends, has options or goes on with a plus."""
+    for name in known:
+        if text.startswith(name) and text[len(name) : len(name) + 1] in ("", ":", "+"):
+            return name
+    return None
+
+
+def _refuse(body: str, spec: str) -> NoReturn:
+    """Say what is wrong with a part that begins with no metric's name."""
+    word = re.split(r"[:+]", body)[0]
+    if not word:
+        part = f"a part of {spec!r} is empty" if spec else "an empty metric"
+        raise SpecError(f"{part}; write NAME or NAME+NAME, as assay list metrics shows them")
+    several = [part.strip() for part in word.split(",")]
+    if len(several) > 1 and set(several) <= set(names("metrics")):
+        each = " ".join(f"-m {name}" for name in several)
+        raise SpecError(f"{word!r} names several metrics: give them one by one, {each}")
+    raise SpecError(f"unknown metric {word!r}{suggest_name(word, 'metrics')}")
 
 
 def _parse_part(part: str) -> Measure:
@@ -207,13 +219,7 @@ def convert(text: str, hint: Any, where: str) -> Any:
     """A word to a value of the annotated type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        if types.NoneType in arguments and text in ("none", "None"):
-            return None
-        *others, last = [argument for argument in arguments if argument is not types.NoneType]
-        for other in others:
-            with suppress(SpecError):
-                return convert(text, other, where)
-        return convert(text, last, where)
+        return _convert_to_one_of(text, arguments, where)
     if origin is Literal:
         return _choose(text, {str(choice): choice for choice in arguments}, where)
     if origin in (tuple, Sequence):
@@ -225,6 +231,17 @@ def convert(text: str, hint: Any, where: str) -> Any:
     except ValueError as error:
         wanted = "a whole number" if hint is int else "a number"
         raise SpecError(f"{where}: {text!r} is not {wanted}") from error
+
+
+def _convert_to_one_of(text: str, hints: Sequence[Any], where: str) -> Any:
+    """A word to a value of the first type that takes it."""
+    if types.NoneType in hints and text in ("none", "None"):
+        return None
+    *others, last = [hint for hint in hints if hint is not types.NoneType]
+    for other in others:
+        with suppress(SpecError):
+            return convert(text, other, where)
+    return convert(text, last, where)
 
 
 def _choose(text: str, choices: Mapping[str, Any], where: str) -> Any:
