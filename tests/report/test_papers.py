@@ -168,6 +168,8 @@ def test_a_finding_is_cited_with_its_signature(planted: Run) -> None:
     for part in ("audit:stereotype[quick]", "of:gender", "data:", "coverage:", "seed:0", "assay:0.1.0"):
         assert part in line
     assert "95% CI 19 to 21, n = 40" in line
+    passed = planted.findings.filter(pl.col("verdict") == "pass")
+    assert cited(replace(planted, findings=passed))  # what nobody fails is cited too
     assert "\n" not in line
 
 

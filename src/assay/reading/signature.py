@@ -16,7 +16,7 @@ from assay.reading.names import shown_names
 from assay.reading.results import StoredRun
 from assay.reading.text import interval, number
 from assay.reading.text import sentence as told
-from assay.reading.verdicts import Row, rows_of, worst
+from assay.reading.verdicts import Row, is_check, rows_of, worst
 
 _DATA = ("slice", "case", "role", "hypothesis", "references", "source")
 _DIGITS = 12  # of a digest: enough that no two sets of texts share it
@@ -79,6 +79,6 @@ def cited(run: StoredRun, slice_: str | None = None) -> list[str]:
 
 
 def _telling(rows: list[Row]) -> list[Row]:
-    """Right order over all kinds of error, where the run has it, and the gravest failures."""
+    """Right order over all kinds of error, where the run has it, and the gravest failures; else checks."""
     means = [row for row in rows if row["statistic"] == "mean_right_order" and row["slice"] == "all/meaning"]
-    return [*means, *worst(rows, _MOST)]
+    return [*means, *worst(rows, _MOST)] or list(filter(is_check, rows))[:_MOST]
