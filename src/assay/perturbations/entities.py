@@ -232,11 +232,17 @@ def _is_person(parse: Text, run: Span) -> bool:
         return False
     if labelled and given and len(words) > 1:
         return True
-    if not template_words("not_names").isdisjoint(words) or not named("places").isdisjoint(words):
+    if not _never_persons().isdisjoint(words):
         return False
     if len(words) == 1:
         return _is_single_name(parse, run.start)
     return given or _has_family_name(parse, run, labelled)
+
+
+@cache
+def _never_persons() -> frozenset[str]:
+    """Words of names that are no person's: Lake, Museum, and the places of the lists."""
+    return template_words("not_names") | named("places")
 
 
 def _is_spelt_like_a_name(word: str) -> bool:

@@ -11,7 +11,7 @@ from random import Random
 from assay.core import Perturbation, Record
 from assay.language import is_unspaced, join_words, language_of, split_sentences_of, split_words
 from assay.perturbations import edit
-from assay.perturbations.scripts import changed_by, tidy
+from assay.perturbations.scripts import by_table, tidy
 from assay.perturbations.tables import LANGUAGES, Cut, Table, content_words, in_case_of, light_words, table
 
 _CLAUSE = re.compile(r".+?(?:[,;](?=\s)|[，；、](?=.)|$)", re.DOTALL)
@@ -192,7 +192,7 @@ class OtherNames(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return _by_table(record, "names", self.level, rng)
+        return by_table(record, "names", self.level, rng)
 
 
 @dataclass(frozen=True)
@@ -244,11 +244,6 @@ def _first_negated(stated: Table, text: str, rng: Random) -> str | None:
     match, options = inside[0]
     cut: Cut = (match.start(), match.end(), in_case_of(match, match.expand(rng.choice(options))))
     return tidy(text, [cut])
-
-
-def _by_table(record: Record, name: str, level: float, rng: Random) -> str | None:
-    rules = table(record.language, name)
-    return None if rules is None else changed_by(rules, record.gold, level, rng)
 
 
 @dataclass(frozen=True)

@@ -556,7 +556,8 @@ def _switchable(parse: Text, spans: Sequence[Span]) -> list[tuple[int, int]]:
 def _differ(texts: Sequence[str], pair: tuple[int, int]) -> bool:
     """Whether two names have no word in common, nor will stand beside themselves after the switch."""
     first, second = pair
-    beside = {texts[i] for i in (first - 1, first + 1) if 0 <= i < len(texts) and i != second}
-    other = {texts[i] for i in (second - 1, second + 1) if 0 <= i < len(texts) and i != first}
-    common = set(texts[first].split()) & set(texts[second].split())
-    return not common and texts[second] not in beside and texts[first] not in other
+    left, right = texts[first], texts[second]
+    rest = [*texts[:first], "", *texts[first + 1 : second], "", *texts[second + 1 :], ""]
+    beside_first, beside_second = ((rest[at - 1], rest[at + 1]) for at in pair)
+    common = set(left.split()) & set(right.split())
+    return not common and right not in beside_first and left not in beside_second

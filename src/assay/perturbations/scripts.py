@@ -49,7 +49,7 @@ class TypingErrors(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         if is_unspaced(record.gold):
-            return _by_table(record, "confused_characters", self.level, rng)
+            return by_table(record, "confused_characters", self.level, rng)
         return _in_words(record.gold, _WORD, self.level, rng, lambda word: _mistyped(word, rng))
 
 
@@ -127,7 +127,7 @@ class MixedLanguages(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return _by_table(record, "in_english", self.level, rng)
+        return by_table(record, "in_english", self.level, rng)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class FunctionWordDrop(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return _by_table(record, "function_words", self.level, rng)
+        return by_table(record, "function_words", self.level, rng)
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,11 @@ class WrongFunctionWords(Perturbation):
     level: float = 0.5
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        return _by_table(record, "confused_words", self.level, rng)
+        return by_table(record, "confused_words", self.level, rng)
 
 
-def _by_table(record: Record, name: str, level: float, rng: Random) -> str | None:
+def by_table(record: Record, name: str, level: float, rng: Random) -> str | None:
+    """The text with a share of the words changed that a table of its language has; None without one."""
     rules = table(record.language, name)
     return None if rules is None else changed_by(rules, record.gold, level, rng)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.core import Perturbation, Record
 from assay.files import toml_file
-from assay.names.registry import perturbation_class, plugged
+from assay.names.registry import perturbation_class, perturbation_classes
 from assay.vocabulary import Criterion, Expectation, Task
 
 
@@ -46,9 +46,10 @@ class Entry:
 
 @cache
 def catalogue() -> tuple[Entry, ...]:
-    """Every row: the package's own templates in the order of the table, then those of plug-ins."""
+    """Every row: the templates of the table in its order, then all other edits that have tasks."""
     table = {about["name"]: about for about in toml_file("checklist", "catalogue")["template"]}
-    return tuple(entry for name in [*table, *plugged("perturbations")] for entry in _entries(name, table))
+    names = dict.fromkeys([*table, *perturbation_classes()])
+    return tuple(entry for name in names for entry in _entries(name, table))
 
 
 def _entries(name: str, table: Mapping[str, Any]) -> Iterator[Entry]:

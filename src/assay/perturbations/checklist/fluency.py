@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -99,11 +99,16 @@ class DropArticles(ParseEdit):
     tasks = CHECKLIST_TASKS
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        known = word_set("words", "articles")
-        articles = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
-        outside = [i for i in articles if stands_in("loose-article", parse, i)]
-        missed = any(stands_in("missed-article", parse, i) for i in outside)
-        return edit.dropped(i for i in outside if missed and not parse.is_joined(i))
+        return _without_missed(parse, word_set("words", "articles"), "loose-article", "missed-article")
+
+
+def _without_missed(parse: Text, words: Container[str], loose: str, missed: str) -> Mapping[int, str]:
+    """The words of a list that stand in a frame left out, where one of them is missed."""
+    listed = [i for i in range(len(parse.tokens)) if parse.word_at(i) in words]
+    places = [i for i in listed if stands_in(loose, parse, i)]
+    if not any(stands_in(missed, parse, i) for i in places):
+        return {}
+    return edit.dropped(i for i in places if not parse.is_joined(i))
 
 
 @dataclass(frozen=True)
@@ -117,10 +122,7 @@ class DropPrepositions(ParseEdit):
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         known = word_set("words", "prepositions")
-        words = [i for i, t in enumerate(parse.tokens) if t.text.lower() in known]
-        places = [i for i in words if stands_in("loose-preposition", parse, i)]
-        missed = any(stands_in("needed-preposition", parse, i) for i in places)
-        return edit.dropped(i for i in places if missed and not parse.is_joined(i))
+        return _without_missed(parse, known, "loose-preposition", "needed-preposition")
 
 
 @dataclass(frozen=True)
