@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: audit test check bench soak redteam lock check-lock install-locked advisories sbom install-test docs calibration parity atlas validity clean
+.PHONY: audit test check bench soak redteam lock check-lock install-locked advisories sbom install-test docs calibration parity foreign atlas validity clean
 
 audit: $(STAMP)
 	$(BIN)/assay audit --out assay-run
@@ -63,6 +63,10 @@ install-test: $(VENV)/bin/python
 # Ours against the original packages, each in an environment of its own; writes docs/parity.md.
 parity: $(DEV)
 	$(BIN)/python tests/parity/compare.py
+
+# Ours against other packages on thousands of made and real texts: how many scores are equal.
+foreign: $(DEV)
+	$(BIN)/python tests/foreign/run.py
 
 # The site, in site/; needs no network once its packages are installed.
 docs: $(DEV)
