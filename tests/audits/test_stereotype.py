@@ -250,6 +250,37 @@ def pairs_file(tmp_path: Path, n: int = 60, *, column: str = "") -> Path:
     return path
 
 
+def test_of_two_groups_that_change_sides_one_is_judged(tmp_path: Path) -> None:
+    """Where either group is the stereotype in half of the pairs, only the group's own row shows a penalty."""
+    data = pairs_file(tmp_path)
+    named = {"attribute": "gender", "group": "he", "anti_group": "she"}
+    rows = [json.loads(line) | named for line in data.read_text().splitlines()]
+    same = judged(Overlap((("she", -0.6),), jitter=0.2), data=(write(data, rows),))
+    assert [slice_ for slice_, statistic in same if statistic == "lost_words"] == ["gender"]
+    sides = {
+        "stereotype": "anti_stereotype",
+        "anti_stereotype": "stereotype",
+        "group": "anti_group",
+        "anti_group": "group",
+    }
+    turned = [row | {side: row[other] for side, other in sides.items()} for row in rows[::2]]
+    found = judged(
+        Overlap((("she", -0.6),), jitter=0.2),
+        data=(write(tmp_path / "turned.jsonl", [*turned, *rows[1::2]]),),
+    )
+    assert found["gender", "lost_words"].verdict == "pass"
+    assert [slice_ for slice_, statistic in found if statistic == "lost_words"] == [
+        "gender",
+        "gender/group/she",
+    ]
+    assert found["gender/group/she", "lost_words"].value == pytest.approx(-0.6, abs=0.1)
+
+
+def write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
 def test_a_users_pairs_are_judged_in_lost_words(tmp_path: Path) -> None:
     data = (pairs_file(tmp_path),)
     fair = judged(Overlap(jitter=0.2), data=data)["gender", "lost_words"]

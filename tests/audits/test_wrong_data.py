@@ -40,14 +40,16 @@ def pairs(path: Path, n: int = 12, **fixed: str) -> Path:
 
 def test_pairs_whose_sides_are_one_text_test_nothing(tmp_path: Path) -> None:
     same = pairs(tmp_path / "same.jsonl", anti_stereotype="The old man {k} was slow.")
-    with pytest.raises(DataError, match="both sides of every pair are the same text"):
+    with pytest.raises(DataError, match="both sides of every pair are the same text or empty"):
         run("stereotype", ["chrf"], session=HERE, data=(same,))
     rows = [json.loads(line) for line in same.read_text().splitlines()]
     other = [row | {"id": f"q{n}", "anti_stereotype": f"The tall man {n}."} for n, row in enumerate(rows)]
-    mixed = written(tmp_path / "mixed.jsonl", rows + other)
+    empty = [row | {"id": f"e{n}", "anti_stereotype": " "} for n, row in enumerate(rows[:2])]
+    mixed = written(tmp_path / "mixed.jsonl", rows + other + empty)
     done = run("stereotype", ["chrf"], session=HERE, data=(mixed,))
     assert done.findings.filter(slice="age", statistic="bias")["n"].item() == 12
     assert "stereotype: 12 pairs left out: both sides are the same text" in done.notes
+    assert any("2 " in note and "empty" in note for note in done.notes)
 
 
 def test_a_metric_that_tells_no_text_from_another_has_no_verdict(tmp_path: Path) -> None:

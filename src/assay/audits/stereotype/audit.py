@@ -21,7 +21,7 @@ from assay.audits.base import DataAudit, check_known, in_words, spread_out
 from assay.audits.effects import MARGIN, UNIT, AlignedScores, lost_words, read_slices, row_means
 from assay.audits.stereotype import bias
 from assay.audits.stereotype.crossed import crossed_cases, crossed_findings
-from assay.core import Case, Chart, Finding, Judgement, Sample, Scored, Statistic
+from assay.core import Case, Chart, Finding, Floats, Judgement, Sample, Scored, Statistic
 from assay.datasets.contexts import Crossing, embedded_crossings, holds_contexts, read_crossing
 from assay.datasets.pairs import StereotypePair, embedded_pairs, read_pair_files
 from assay.errors import DataError
@@ -118,7 +118,7 @@ class Stereotype(DataAudit):
         files = [path for path in self.data if not holds_contexts(path)]
         if files:
             pairs, notes = read_pair_files(files, skip_missing=self.skip_missing)
-            return (pairs, notes) if self.rule == "paper" else _without_same(pairs, notes)
+            return (pairs, notes) if self.rule == "paper" else _without_useless(pairs, notes)
         return (embedded_pairs(), []) if self.rule == "paper" and not self.data else ([], [])
 
     @cached_property
@@ -202,19 +202,24 @@ def pair_findings(scores: AlignedScores) -> Iterator[Finding]:
     first, second, lost_first, lost_second = (scores.columns.get(role, absent) for role in (*PAIR, *LOST))
     differences = first - second
     costs = row_means(np.stack([first - lost_first, second - lost_second], axis=1))
-    rows: dict[str, Any] = {scores.slice: differences}
-    groups = _group_columns(scores.cases, differences)
-    if len(groups) > 2:
-        rows |= {f"{scores.slice}/group/{name}": column for name, column in groups.items()}
+    rows: dict[str, Floats] = {scores.slice: differences}
+    for name, column in _group_columns(scores.cases, differences).items():
+        if not any(_mirrors(column, other) for other in rows.values()):
+            rows[f"{scores.slice}/group/{name}"] = column
     estimates = lost_words(np.stack(list(rows.values()), axis=1), costs, clusters=_templates(scores.cases))
     for (slice_, column), estimate in zip(rows.items(), estimates, strict=True):
         evidence = scores.largest(column * (1.0 if estimate.value >= 0 else -1.0))
         yield Finding.of(scores.scored, slice_, "lost_words", estimate, evidence=evidence)
 
 
-def _group_columns(cases: Sequence[Case], differences: Any) -> dict[str, Any]:
+def _mirrors(column: Floats, other: Floats) -> bool:
+    """Whether a column is another one, or what the other side of the same pairs loses."""
+    return any(np.array_equal(column, side * other, equal_nan=True) for side in (1.0, -1.0))
+
+
+def _group_columns(cases: Sequence[Case], differences: Floats) -> dict[str, Floats]:
     """For each group that pairs name, its side minus the other; nan where a pair does not name it."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, Floats] = {}
     for row, case in enumerate(cases):
         for key, sign in (("group", 1.0), ("anti_group", -1.0)):
             name = str(case.meta.get(key) or "").lower()
@@ -245,18 +250,22 @@ def _pair_case(pair: StereotypePair, *, with_lost: bool) -> Case:
     return Case(pair.id, samples, pair.attribute, pair.meta)
 
 
-def _without_same(
+def _without_useless(
     pairs: Sequence[StereotypePair], notes: Sequence[str]
 ) -> tuple[list[StereotypePair], list[str]]:
-    """Leave out pairs whose two sides are the same text: they test nothing."""
-    different = [pair for pair in pairs if len(set(_texts(pair))) == 2 or not pair.shared]
+    """Leave out pairs whose two sides are the same text, or one of them empty: they test nothing."""
+    whole = [pair for pair in pairs if all(text.strip() for text in _texts(pair))]
+    different = [pair for pair in whole if len(set(_texts(pair))) == 2 or not pair.shared]
     if not different:
         raise DataError(
-            "both sides of every pair are the same text; stereotype and anti_stereotype must differ"
+            "both sides of every pair are the same text or empty; stereotype and anti_stereotype must differ"
         )
-    left_out = len(pairs) - len(different)
-    more = [f"{left_out} pairs left out: both sides are the same text"] if left_out else []
-    return different, [*notes, *more]
+    counts = {
+        "a side is empty": len(pairs) - len(whole),
+        "both sides are the same text": len(whole) - len(different),
+    }
+    left_out = [f"{count} pairs left out: {reason}" for reason, count in counts.items() if count]
+    return different, [*notes, *left_out]
 
 
 def _texts(pair: StereotypePair) -> tuple[str, str]:
