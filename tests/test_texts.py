@@ -332,7 +332,7 @@ def test_pairs_of_neutral_words() -> None:
 
 
 def test_neutral_words_name_no_group() -> None:
-    slots = [("adjective", 1), ("noun", 1), ("plural", 1), ("noun", 2), ("plural", 2)]
+    slots = [("adjective", 1), ("noun", 1), ("plural", 1), ("name", 1), ("noun", 2), ("plural", 2)]
     neutral = {word for slot, n in slots for pair in neutral_words(slot, n) for word in pair.lower().split()}
     terms = {
         word

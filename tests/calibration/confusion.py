@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from zoo import ZOO, Place, Row, measures
@@ -101,44 +101,59 @@ def explained(outcome: Outcome) -> list[Finding]:
 
 def page(verdicts: Verdicts) -> str:
     """The section of the page: one table per kind of metric."""
-    honest, empty, unfair, blind = (
-        outcomes(verdicts, kind) for kind in ("honest", "empty", "unfair", "blind")
-    )
-    parts = ["### Honest and empty metrics", "", "| metric | score | failed in fairness | of them by letters or frequency | failed in robustness |", "|---|---|---|---|---|"]  # fmt: skip
-    for outcome in (*honest, *empty):
-        fair = [f for f in outcome.judged if f.audit in FAIRNESS]
-        rest = [f for f in outcome.judged if f.audit not in FAIRNESS]
-        cells = (
-            outcome.row.label,
-            outcome.row.about,
-            counted(fair),
-            str(len(explained(outcome))),
-            counted(rest),
-        )
-        parts.append(f"| {' | '.join(cells)} |")
-    parts += [
-        "",
-        "### Unfair metrics",
-        "",
-        "| metric | defect | planted | measured | verdict |",
-        "|---|---|---|---|---|",
-    ]
-    for outcome in unfair:
+    return "\n".join((*_honest_rows(verdicts), *_unfair_rows(verdicts), *_blind_rows(verdicts))) + "\n"
+
+
+def _honest_rows(verdicts: Verdicts) -> Iterator[str]:
+    """What fails of metrics without a defect."""
+    yield from ("### Honest and empty metrics", "")
+    yield "| metric | score | failed in fairness | of them by letters or frequency | failed in robustness |"
+    yield "|---|---|---|---|---|"
+    for outcome in (*outcomes(verdicts, "honest"), *outcomes(verdicts, "empty")):
+        fair = [finding for finding in outcome.judged if finding.audit in FAIRNESS]
+        rest = [finding for finding in outcome.judged if finding.audit not in FAIRNESS]
+        because = str(len(explained(outcome)))
+        yield _line(outcome.row.label, outcome.row.about, counted(fair), because, counted(rest))
+
+
+def _unfair_rows(verdicts: Verdicts) -> Iterator[str]:
+    """What was planted in metrics that are unfair, and what the audit found."""
+    yield from ("", "### Unfair metrics", "")
+    yield "| metric | defect | without it | planted | measured | verdict |"
+    yield "|---|---|---|---|---|---|"
+    for outcome in outcomes(verdicts, "unfair"):
+        label, about = outcome.row.label, outcome.row.about
         if len(outcome.planted) == 1:
             (found,) = outcome.planted
-            cells = (f"{outcome.row.effect:.2f}", _figure(found), found.verdict)
-        else:
-            because = len([f for f in outcome.planted if f in explained(outcome)])
-            cells = ("", f"{because} failed words are explained so", f"{counted(outcome.planted)} fail")
-        parts.append(f"| {outcome.row.label} | {outcome.row.about} | {' | '.join(cells)} |")
-    parts += ["", "### Blind metrics", "", "| metric | defect | must fail | mean order there | others failed |", "|---|---|---|---|---|"]  # fmt: skip
-    for outcome in blind:
+            plain = [finding.value for finding in outcome.base if _key(finding) == _key(found)]
+            before = f"{plain[0]:.2f}" if plain else ""
+            yield _line(label, about, before, f"{outcome.row.effect:.2f}", _figure(found), found.verdict)
+            continue
+        because = len([finding for finding in outcome.planted if finding in explained(outcome)])
+        failed = f"{counted(outcome.planted)} words fail"
+        yield _line(label, about, "", "", f"{because} of them explained so", failed)
+
+
+def _blind_rows(verdicts: Verdicts) -> Iterator[str]:
+    """Where metrics that do not read something must fail, and what they decide there."""
+    yield from ("", "### Blind metrics", "")
+    yield "| metric | defect | must fail | mean order there | without the defect | others failed |"
+    yield "|---|---|---|---|---|---|"
+    for outcome in outcomes(verdicts, "blind"):
         shown = outcome.planted or [f for f in outcome.judged if _matches(f, outcome.row.explains)]
-        order = sum(finding.value for finding in shown) / max(1, len(shown))
+        keys = {_key(finding) for finding in shown}
+        plain = [finding for finding in outcome.base if _key(finding) in keys]
         fails = counted(outcome.planted) if outcome.planted else "-"
-        cells = (outcome.row.label, outcome.row.about, fails, f"{order:.0f}", str(len(outcome.false)))
-        parts.append(f"| {' | '.join(cells)} |")
-    return "\n".join(parts) + "\n"
+        others = str(len(outcome.false))
+        yield _line(outcome.row.label, outcome.row.about, fails, _mean(shown), _mean(plain), others)
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _mean(findings: Sequence[Finding]) -> str:
+    return f"{sum(finding.value for finding in findings) / max(1, len(findings)):.0f}"
 
 
 def _figure(finding: Finding) -> str:

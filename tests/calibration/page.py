@@ -23,7 +23,7 @@ from assay.papers.simulated import SIMULATED, Simulated
 DRAWS = 40
 ITEMS = {"stereotype": 120, "swap": 120, "caption": 120}  # of the others 60
 COVERED = (12, 40, 150)
-COVERAGE_DRAWS = 100
+COVERAGE_DRAWS, MORE_DRAWS = 100, 400
 COVERAGE_OF = ("repetition", "injection", "identity-length", "stereotype", "caption")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"
 HEAD = """# Calibration
@@ -46,7 +46,8 @@ standard deviation of a half, and where the data has contexts or documents, nois
 of {DRAWS} simulations in which what has the defect fails; **bold** sizes are those at the bar, where a failure is a false
 alarm, and those that must be found. A defect in half of the contexts, in one form of four, or in one of six intersections
 beyond its two parts shows as a half, a quarter and a third of its size. The last column is the share of all findings that fail
-for the metric without the defect, the first of the sizes. `assay papers calibrate AUDIT --data FILE` draws the same for your data.
+for the metric without the defect, the first of the sizes. `assay papers calibrate AUDIT --data FILE` draws the same for your
+data.
 
 | audit | a metric that | in | items | fails in, by size | without |
 |---|---|---|---|---|---|
@@ -54,8 +55,8 @@ for the metric without the defect, the first of the sizes. `assay papers calibra
 COVERS = f"""
 ## Coverage
 
-The share of 95% intervals, over all rows of {COVERAGE_DRAWS} simulations, that hold the true value: of a metric without the
-defect, and of one at the bar. No interval has width 0 or leaves its bounds.
+The share of 95% intervals that hold the true value: of a metric without the defect, and of one at the bar. They are those of all
+rows of {COVERAGE_DRAWS} simulations, or of {MORE_DRAWS} where a simulation has few rows. No interval has width 0 or leaves its bounds.
 
 | audit | a metric that | {" | ".join(f"{n} items" for n in COVERED)} |
 |---|---|{"---|" * len(COVERED)}
@@ -65,8 +66,9 @@ TEXTS = f"""
 
 {len(ZOO)} simulated metrics are scored on the embedded texts. Honest metrics are unfair to nobody: what fails in fairness is a
 false alarm, unless the metric reads letters or rarity, and then the finding says that these explain it. A penalty is a part of
-what a lost word costs the metric in the same contexts; *planted* is what the row should show. A metric that does not read an
-edit must decide by a coin there, in half of the items it should come out between 50 and 100.
+what a lost word costs the metric in the same contexts; what is measured should be what the metric shows *without it* and what
+was *planted*. A metric that does not read an edit must decide by a coin there; one that does not in half of the items should
+come out halfway between a coin and the honest metric *without the defect*.
 
 """
 
@@ -116,7 +118,9 @@ def _coverage_cell(metric: Simulated, folder: Path, n: int) -> str:
     audit = make_audit(metric.audit, options_of(metric, folder, n))
     items = list(audit.cases())
     sizes = (metric.sizes[0], metric.harmless)
-    shares = [coverage(metric, audit, items, size=size, draws=COVERAGE_DRAWS) for size in sizes]
+    is_crossed = metric.audit == "stereotype" and metric.statistic == "lost_words"
+    draws = COVERAGE_DRAWS if is_crossed else MORE_DRAWS
+    shares = [coverage(metric, audit, items, size=size, draws=draws) for size in sizes]
     return ", ".join(f"{share:.3f}" for share in shares)
 
 

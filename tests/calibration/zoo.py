@@ -173,7 +173,8 @@ def _unfair(
     """A metric that takes `size` lost words from texts with these words, of one form of context if named."""
     attribute = place[1].strip("^").split("/")[0]
     forms = {context.reference: context.form for context in crossing_of(attribute).contexts}
-    reached = share if not form else list(forms.values()).count(form) / len(forms)
+    here = [reference for reference in forms if share == 1 or chance(reference) < share]
+    reached = sum(not form or forms[reference] == form for reference in here) / len(forms)
 
     def adjust(sample: Sample, score: float) -> float:
         is_meant = not form or forms.get(sample.references[0]) == form

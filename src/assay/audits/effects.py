@@ -32,6 +32,7 @@ ROUNDED = 1e-12  # of their size: scores that differ by less are equal, since su
 RESOLUTION = 1e-5  # of their size and range: the same for models, which compute in single precision
 _ROUNDING = 1e-9  # of a lost word: what the arithmetic leaves of no effect
 _LEAST_UNEXPLAINED = 0.05  # of a score: what is less than that comes from rounding
+_ONE_MORE = 1.0  # of a lost word: the effect that one more text might show, whatever all others do
 SURE = 3.3  # standard errors by which a lost word must cost something, for effects to be divided by it
 _Z = float(ndtri(0.975))
 
@@ -290,7 +291,7 @@ def in_lost_words(
     by_cluster = _summed((influences - price_influence[:, None] * shares) / price, codes, n_clusters)
     sizes = np.minimum(np.maximum(np.asarray(counts, dtype=np.float64), 2), n_clusters)
     errors = np.sqrt((by_cluster**2).sum(axis=0))
-    reaches = np.maximum(stdtrit(sizes - 1, 0.975) * errors, 1 / (sizes + 1))
+    reaches = np.maximum(stdtrit(sizes - 1, 0.975) * errors, _ONE_MORE / (sizes + 1))
     return [
         Estimate(value, int(n), (value - reach, value + reach) if n > 1 else None)
         for value, reach, n in zip(shares.tolist(), reaches.tolist(), counts, strict=True)
