@@ -23,8 +23,8 @@ from length_ratio import LengthRatio"""),
 assay.score(["bleu", "chrf", LengthRatio()], samples)"""),
     ("markdown", """## Does it notice errors?
 
-The last words are repeated ten to thirty times. `value` is the change of the score in percent of the gap
-between clean and worthless texts: it should be below 0."""),
+The last words are repeated ten to thirty times. `value` is *right order*: of 100 decisions between a clean
+text and such a one, how many the metric gets right. 50 is a coin."""),
     ("code", """run = assay.run("repetition", ["bleu", "chrf", LengthRatio()], limit=12, task=["translation"])
 judged = run.findings.filter(run.findings["verdict"] != "not judged")
 judged.select("metric", "slice", "value", "ci_low", "ci_high", "verdict")"""),
