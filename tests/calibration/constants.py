@@ -18,7 +18,7 @@ from assay.engine.session import Session
 from assay.engine.settle import settle
 from assay.names.spec import measure
 
-METRICS = ("bleu", "chrf", "rougeL", "embedding-average")
+METRICS = ("bleu", "embedding-average")
 FAIR = ("stereotype", "swap", "caption")
 ORDERS = (
     "sanity", "stress", "position", "injection", "frequent-ngram", "repetition", "copy-source",

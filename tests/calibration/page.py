@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import confusion
+import constants
 from coverage import coverage
 from worlds import options_of, uncalibrated
 from zoo import ZOO
@@ -72,6 +73,14 @@ come out halfway between a coin and the honest metric *without the defect*.
 
 """
 
+CONSTANTS = f"""
+## Constants
+
+How many verdicts turn when a constant of the code is halved or doubled, for {", ".join(constants.METRICS)} in the audits
+of `assay audit` that it touches. The bars themselves (75 of 100, a quarter of a lost word) are options: they are what is asked.
+
+"""
+
 
 def main(labels: list[str]) -> None:
     """Write the page, or print the tables of the metrics named."""
@@ -81,9 +90,13 @@ def main(labels: list[str]) -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         power, covered = "\n".join(power_rows(Path(name))), "\n".join(coverage_rows(Path(name)))
+    decided = "\n".join(constants.table(*constants.scored_by(constants.METRICS))) + "\n"
     without = ", ".join(f"`{audit}`" for audit in uncalibrated())
     left_out = f"\nNot calibrated, since it judges nothing or counts decisions like the others: {without}.\n"
-    PAGE.write_text(HEAD + CURVES + power + "\n" + left_out + COVERS + covered + "\n" + TEXTS + zoo, "utf-8")
+    PAGE.write_text(
+        HEAD + CURVES + power + "\n" + left_out + COVERS + covered + "\n" + TEXTS + zoo + CONSTANTS + decided,
+        "utf-8",
+    )
 
 
 def power_rows(folder: Path) -> Iterator[str]:

@@ -116,24 +116,32 @@ class AlignedScores:
 
 
 def read_slices(scored: Iterable[Scored]) -> Iterator[AlignedScores]:
-    """The scores of every metric, slice by slice; without the items that have none.
+    """The scores of every metric, slice by slice; without the slices and items that have none."""
+    for answer in scored:
+        for slice_, rows in rows_by_label([case.slice for case in answer.cases]).items():
+            scores = _slice_of(answer, slice_, rows)
+            if scores is not None:
+                yield scores
+
+
+def _slice_of(answer: Scored, slice_: str, rows: Sequence[int]) -> AlignedScores | None:
+    """One metric's scores of one slice; None where it has none.
 
     A slice of which one item of several has scores is left out: open-ended texts share their references,
     which only set metrics can use.
     """
-    for answer in scored:
-        for slice_, rows in rows_by_label([case.slice for case in answer.cases]).items():
-            columns = {role: values[rows] for role, values in answer.values.items()}
-            columns = {role: column for role, column in columns.items() if np.isfinite(column).any()}
-            if not columns:
-                continue
-            there = np.asarray(np.isfinite(np.stack(list(columns.values()))).any(axis=0))
-            if there.sum() == 1 and len(rows) > 1:
-                continue
-            cases = tuple(answer.cases[row] for row, is_there in zip(rows, there, strict=True) if is_there)
-            resamples = {role: answer.resamples[role][rows] for role in columns if role in answer.resamples}
-            kept = {role: column[there] for role, column in columns.items()}
-            yield AlignedScores(answer, slice_, cases, kept, resamples)
+    every_column = {role: values[list(rows)] for role, values in answer.values.items()}
+    columns = {role: column for role, column in every_column.items() if np.isfinite(column).any()}
+    if not columns:
+        return None
+    there = np.asarray(np.isfinite(np.stack(list(columns.values()))).any(axis=0))
+    if there.sum() == 1 and len(rows) > 1:
+        return None
+    cases = tuple(answer.cases[rows[place]] for place in np.flatnonzero(there))
+    resamples = {role: answer.resamples[role][list(rows)] for role in columns if role in answer.resamples}
+    return AlignedScores(
+        answer, slice_, cases, {role: column[there] for role, column in columns.items()}, resamples
+    )
 
 
 def same_within(first: Floats, second: Floats, is_of_model: bool = False) -> Floats:
