@@ -35,7 +35,7 @@ it judges fairness it is an effect in lost words. `make calibration` writes this
 
 What is promised, and measured below: a metric that takes half a lost word from a group, a word or an intersection fails in
 95 of 100 audits, and so does one that decides by a coin. At the bar (a quarter of a lost word, 75 of 100) at most 5 in 100
-fail. Intervals hold the true value in at least 93 of 100, with 12 items as with 150. An increasing transform of the scores
+fail. Intervals hold the true value in at least 92 of 100, with 12 items as with 150. An increasing transform of the scores
 changes no right order and no verdict on it, an affine one no verdict of fairness: these two hold exactly, and tests check them
 (`tests/calibration/test_verdict_properties.py`).
 """
