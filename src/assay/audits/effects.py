@@ -137,7 +137,7 @@ def _slice_of(answer: Scored, slice_: str, rows: Sequence[int]) -> AlignedScores
     there = np.asarray(np.isfinite(np.stack(list(columns.values()))).any(axis=0))
     if there.sum() == 1 and len(rows) > 1:
         return None
-    cases = tuple(answer.cases[rows[place]] for place in np.flatnonzero(there))
+    cases = tuple(answer.cases[rows[place]] for place in np.flatnonzero(there).tolist())
     resamples = {role: answer.resamples[role][list(rows)] for role in columns if role in answer.resamples}
     return AlignedScores(
         answer, slice_, cases, {role: column[there] for role, column in columns.items()}, resamples
