@@ -246,10 +246,10 @@ def test_where_a_lost_word_costs_nothing_there_is_no_interval(costs: object) -> 
 
 
 def test_noise_is_hardly_ever_taken_for_a_price() -> None:
-    """One in 300 columns of noise at most would be divided by, so that its effects could fail."""
+    """One in 120 columns of noise at most would be divided by, so that its effects could fail."""
     rng = np.random.default_rng(6)
     priced = [lost_words(np.ones((40, 1)), rng.normal(size=40))[0].ci is not None for _ in range(3000)]
-    assert sum(priced) <= 10
+    assert sum(priced) <= 25
 
 
 def test_texts_of_one_cluster_count_once() -> None:

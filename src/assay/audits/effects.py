@@ -33,7 +33,7 @@ RESOLUTION = 1e-5  # of their size and range: the same for models, which compute
 _ROUNDING = 1e-9  # of a lost word: what the arithmetic leaves of no effect
 _LEAST_UNEXPLAINED = 0.05  # of a score: what is less than that comes from rounding
 _ONE_MORE = 1.0  # of a lost word: the effect that one more text might show, whatever all others do
-SURE = 2.0  # standard errors by which a lost word must cost something: the level of every interval
+SURE = 2.6  # standard errors by which a lost word must cost something, for effects to be divided by it: 99%
 _Z = float(ndtri(0.975))
 
 
