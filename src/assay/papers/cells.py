@@ -123,14 +123,14 @@ def _begins(case: pl.Expr, slice_: str, statistic: str) -> pl.Expr:
 
 
 def mean_reading(values: pl.Series) -> Reading | None:
-    """A mean with the interval of a mean of independent items; of one item there is none."""
+    """A mean with the interval of a mean of independent items; of equal items there is none."""
     mean = values.mean()
     if not isinstance(mean, float):
         return None
-    n = len(values)
-    if n < 2:
+    n, spread = len(values), values.std()
+    if not isinstance(spread, float) or not spread:
         return Reading(mean, n=n)
-    half = _NORMAL_95 * float(values.std() or 0.0) / math.sqrt(n)  # type: ignore[arg-type]
+    half = _NORMAL_95 * spread / math.sqrt(n)
     return Reading(mean, mean - half, mean + half, n)
 
 

@@ -73,7 +73,7 @@ def judge(
     compared = comparisons(claim, table, paradigms)
     tested = {"text": claim["text"], "where": claim["where"], "rule": _rule_in_words(claim, table)}
     if not compared:
-        why = claim.get("needs") or table.why_empty
+        why = claim.get("needs") or table.why_empty or "no such metric was given"
         return {**tested, "answer": "cannot tell", "number": "-", "why": f"not measured: {why}"}
     answer, why = _answer(compared, claim.get("share", "every"))
     figures = _starred_labels(compared) if claim.get("stars") else _numbers(compared)
