@@ -84,12 +84,16 @@ class Criterion:
         return {metric: estimate.value for metric, estimate in self.numbers.items()}
 
     @property
-    def surely_different(self) -> float:
-        """Which share of the variance between metrics is more than what chance puts between them."""
+    def half_width(self) -> float:
+        """Half the width of the interval of one metric, on average."""
         halves = [(estimate.ci[1] - estimate.ci[0]) / 2 for estimate in self.numbers.values() if estimate.ci]
-        between = float(np.var(list(self.values.values()), ddof=1))
-        chance = float(np.mean(np.square(halves))) / 1.96**2 if halves else 0.0
-        return max(0.0, 1 - chance / between) if between else 0.0
+        return float(np.mean(halves)) if halves else 0.0
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the intervals of the first and the last metric reach half of the way to each other."""
+        values = self.values.values()
+        return max(values) - min(values) < 4 * self.half_width
 
 
 def public_criteria() -> list[Criterion]:
@@ -138,9 +142,11 @@ def correlation(first: Mapping[str, float], second: Mapping[str, float]) -> str:
     if len(shared) < FEWEST:
         return ""
     table = np.array([[values[metric] for metric in shared] for values in (first, second)])
-    rng = np.random.default_rng(0)
-    draws = [table[:, rng.integers(0, len(shared), len(shared))] for _ in range(DRAWS)]
-    spread = [float(spearmanr(*draw).statistic) for draw in draws if min(np.ptp(draw, axis=1)) > 0]
+    drawn = np.random.default_rng(0).integers(0, len(shared), (DRAWS, len(shared)))
+    ranks = rankdata(table[:, drawn], axis=-1)
+    centred = ranks - ranks.mean(axis=-1, keepdims=True)
+    sizes = np.sqrt((centred**2).sum(axis=-1)).prod(axis=0)
+    spread = (centred[0] * centred[1]).sum(axis=-1)[sizes > 0] / sizes[sizes > 0]
     low, high = np.percentile(spread, [2.5, 97.5])
     return f"{spearmanr(*table).statistic:.2f} [{low:.2f}, {high:.2f}]"
 
@@ -160,9 +166,9 @@ def columns_of(lines: Sequence[Line]) -> dict[str, dict[str, float]]:
 
 
 def spread(criterion: Criterion) -> str:
-    """How far apart the metrics lie on a criterion, and which share of that is more than chance."""
+    """Where the metrics lie on a criterion, and how sure one of them is."""
     values = criterion.values.values()
-    return f"{min(values):.0f} to {max(values):.0f}; {100 * criterion.surely_different:.0f}%"
+    return f"{min(values):.0f} to {max(values):.0f}, each ±{criterion.half_width:.0f}"
 
 
 def orders_table(criteria: Sequence[Criterion]) -> list[str]:
@@ -182,7 +188,7 @@ def orders_table(criteria: Sequence[Criterion]) -> list[str]:
         "criterion",
         "order of the atlas for",
         "metrics",
-        "metrics lie at; beyond chance",
+        "the metrics lie at",
         *orders[EVERYTHING],
     )
     return markdown_table(head, rows)
@@ -215,11 +221,12 @@ def disagreements(criteria: Sequence[Criterion]) -> list[str]:
             f"{names[metric]} is {theirs:.0f} here and {ours:.0f} in the atlas"
             for metric, ours, theirs in moved
         )
-        share = criterion.surely_different
-        chance = "" if share >= LITTLE else (
-            f" Of the differences between metrics {100 * (1 - share):.0f}% are what chance alone puts there, so that no"
-            " order can agree with this one."
-        )  # fmt: skip
+        chance = (
+            f" The metrics lie close together, and each within ±{criterion.half_width:.0f}: the order of neighbours is"
+            " hardly more than chance there."
+            if criterion.is_narrow
+            else ""
+        )
         lines.append(f"- **{criterion.name}**, of {len(shared)} metrics: {told}.{chance}")
     return lines
 

@@ -67,8 +67,8 @@ ADD = """## Add your metric
 2. `assay atlas --check mine` says what stands in the way: other options, audits that were not run, a name that is taken.
 3. Send the folder in a pull request, in `bench/contributed/`, with the file of the metric. `make atlas` adds it to the tables.
 
-What is measured here, and with what, stands in `bench/atlas.toml`; `make atlas` runs it (hours on two cores, and it can be
-stopped and started again at any time).
+What is measured here, and with what, stands in `bench/atlas.toml`, and which of its groups this atlas has; `make atlas` runs
+them all (hours on two cores, and it can be stopped and started again at any time).
 """
 
 

@@ -25,6 +25,7 @@ from assay.reading.shipped import AGREEMENT, PEOPLE, TAU
 from assay.reading.verdicts import rows_of
 from assay.vocabulary import Task
 
+_RESAMPLES = 300  # enough for an interval that is shown in whole numbers
 _LOWEST = {AGREEMENT: 0.0, TAU: -1.0}  # what is kept of a set, with the lowest value it can have
 SETS: dict[str, tuple[Task, str]] = {
     "summeval.jsonl": ("summarisation", "SummEval"),
@@ -57,7 +58,9 @@ def people_findings(
 def agreements(path: Path, slice_: str, metrics: Sequence[Specifiable], limit: int | None) -> list[Finding]:
     """How metrics agree with the people of a set: means over its criteria, within texts of one source."""
     options: dict[str, Any] = {"level": "example", "over": "documents", "tau": "b", "details": False}
-    done = run(PEOPLE, metrics, data=[path], session=Session.open(), size="quick", limit=limit, **options)
+    options |= {"limit": limit, "resamples": _RESAMPLES}
+    # At full size every metric reads all of these texts: at quick size a model would read the beginning.
+    done = run(PEOPLE, metrics, data=[path], session=Session.open(), size="full", **options)
     texts = [row for row in rows_of(done) if row["slice"].startswith("example/") and row["versus"] is None]
     within = [row for row in texts if row["slice"].endswith("/by-document")] or texts
     findings = []

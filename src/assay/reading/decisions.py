@@ -120,9 +120,11 @@ class Order:
         own = np.diag(products)
         variances = np.maximum(own[:, None] + own[None, :] - 2 * products, 0.0)
         n = len(self.items)
-        quantile = float(stdtrit(n - 1, 0.975)) if n > 1 else np.inf
-        reach = np.maximum(quantile * np.sqrt(variances), 1 / (n + 1))
-        return 100 * (self.shares[:, None] - self.shares[None, :]), 100 * reach
+        gains = 100 * (self.shares[:, None] - self.shares[None, :])
+        if n < 2:
+            return gains, np.full_like(gains, 100.0)
+        reach = np.maximum(stdtrit(n - 1, 0.975) * np.sqrt(variances), 1 / (n + 1))
+        return gains, 100 * reach
 
     @property
     def _correction(self) -> float:

@@ -19,25 +19,31 @@ def history(runs: Sequence[StoredRun]) -> dict[str, list[dict[str, Any]]]:
     named = [shown(run) for run in runs]
     entries: dict[str, list[dict[str, Any]]] = {metric: [] for metric in named[-1].metrics}
     for place, run in enumerate(named):
-        before = named[place - 1] if place else None
-        comparison = compare(before, run) if before else None
-        notes = comparison.notes if comparison else ()
+        before = named[place - 1] if place else run
+        comparison = compare(before, run) if place else Comparison((), 0, 0)
         lines = {line.metric: line for ranking in rankings(run)[:1] for line in ranking.lines}
-        for metric in (metric for metric in run.metrics if metric in entries):
-            about = [each.about["metrics"].get(metric, {}) for each in (before or run, run)]
-            is_same = about[0].get("signature") == about[1].get("signature")
-            changed = [] if is_same else ["the metric itself changed (another signature)"]
+        for metric in entries.keys() & set(run.metrics):
             entries[metric].append(
                 {
                     "run": run.folder.name if run.folder else f"run {place + 1}",
                     "date": str(run.about.get("date", ""))[:16].replace("T", " "),
                     "about": f"assay {run.about.get('assay')}, size {run.about.get('size', 'full')}",
                     "line": lines.get(metric),
-                    "changes": _changes(comparison, metric) if comparison else {},
-                    "notes": [*changed, *(note for note in notes if " is not compared: " in note)],
+                    "changes": _changes(comparison, metric),
+                    "notes": [*_another_signature(before, run, metric), *_not_compared(comparison)],
                 }
-            )  # fmt: skip
+            )
     return entries
+
+
+def _another_signature(before: StoredRun, after: StoredRun, metric: str) -> list[str]:
+    """A note where a metric of one name is not the same metric in two runs."""
+    signatures = {run.about["metrics"].get(metric, {}).get("signature") for run in (before, after)}
+    return ["the metric itself changed (another signature)"] if len(signatures) > 1 else []
+
+
+def _not_compared(comparison: Comparison) -> list[str]:
+    return [note for note in comparison.notes if " is not compared: " in note]
 
 
 def _changes(comparison: Comparison, metric: str) -> dict[str, Any]:

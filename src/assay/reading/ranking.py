@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -187,20 +187,19 @@ def _ranked(run: StoredRun, lines: Sequence[Line], task: str) -> Ranking:
     orders = {name: table.of(compared).order() for name, table in tables.items()} if compared else {}
     numbers = {name: order.estimates() for name, order in orders.items()}
     asked = _Asked(run, decisions, task)
-    completed = [
-        replace(
-            line,
-            **{name: of_column.get(line.metric) for name, of_column in numbers.items()},  # type: ignore[arg-type]
-            kinds=asked.kinds(line.metric),
-            rewarded=asked.rewarded(line.metric),
-        )
-        for line in lines
-    ]
-    measured = [orders[name] for name in _RANKED_BY if name in orders]
-    ranked = _with_ranks(completed, [order for order in measured if order.n])
+    completed = [_completed(line, numbers, asked) for line in lines]
+    measured = [order for name, order in orders.items() if name in _RANKED_BY and order.n]
+    ranked = _with_ranks(completed, measured)
     shared = tables["errors"].of(compared).shared().frame
     kinds = len({slice_.rpartition("/")[2] for slice_ in shared["slice"]})
     return Ranking(task, False, ranked, kinds, shared.height, unnoticed=asked.by_nobody())
+
+
+def _completed(line: Line, numbers: Mapping[str, Mapping[str, Estimate]], asked: _Asked) -> Line:
+    """A line with its right orders, which stand under the names of its fields, and its blind spots."""
+    metric = line.metric
+    columns: dict[str, Any] = {name: of_column.get(metric) for name, of_column in numbers.items()}
+    return replace(line, **columns, kinds=asked.kinds(metric), rewarded=asked.rewarded(metric))
 
 
 class _Asked:
