@@ -90,7 +90,7 @@ def test_intervals_hold_what_they_say(statistic: str, n: int, folder: Path) -> N
 
 def test_audits_with_a_verdict_are_calibrated_but_for_some() -> None:
     # They judge nothing (attention), or count decisions like the others on texts of a search, people or users.
-    assert set(uncalibrated()) == {"attention", "attack", "challenge", "impact"}
+    assert set(uncalibrated()) == {"attention", "attack", "challenge", "impact", "memorised"}
 
 
 def test_a_draw_depends_on_its_seed_alone(folder: Path) -> None:

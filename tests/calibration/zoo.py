@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import islice
 from math import exp, log2
 from typing import ClassVar, Literal
 
@@ -65,9 +64,8 @@ def crossing_of(attribute: str) -> Crossing:
 @cache
 def price(compare: Compare, attribute: str) -> float:
     """What a lost word costs in the contexts of an attribute."""
-    crossing = crossing_of(attribute)
     losses = []
-    for case in islice(crossed_cases(crossing), len(crossing.contexts)):
+    for case in crossed_cases(crossing_of(attribute)):
         for role, lost in case.samples.items():
             whole = case.samples.get(role.replace(LOST, TERM, 1)) if role.startswith(f"{LOST}/") else None
             if whole is not None:
