@@ -39,6 +39,7 @@ def debias_command(
     batch: o.Count = None,
     rate: Annotated[float | None, typer.Option(min=0.0)] = None,
     bottleneck: o.Count = None,
+    keep_weight: Annotated[float | None, typer.Option(min=0.0)] = None,
 ) -> None:
     """Train bottleneck adapters so that a metric scores groups alike and keeps its other scores.
 
@@ -48,7 +49,9 @@ def debias_command(
     from assay.mitigation.train import DEMO, Job, TrainPlan, debias, training_page
     from assay.report import write_report
 
-    given = o.given(steps=steps, batch=batch, rate=rate, bottleneck=bottleneck, seed=request.seed)
+    given = o.given(
+        steps=steps, batch=batch, rate=rate, bottleneck=bottleneck, keep_weight=keep_weight, seed=request.seed
+    )
     plan = replace(DEMO if demo else TrainPlan(), **given)
     files = (tuple(data or ()), tuple(test or ()), tuple(human or ()))
     debiased = debias(Job(metric, tuple(attribute), out, plan, *files), request.session())
