@@ -171,7 +171,7 @@ def test_the_command_prints_rankings_and_placements(tmp_path: Path, monkeypatch:
     assert "texts/s" in printed.stdout
     ranked = json.loads(runner.invoke(app, ["atlas", "--json"]).stdout)
     assert ranked["task"] == "all tasks"
-    assert ranked["metrics"][0]["rank"] == 1
+    assert ranked["metrics"][0]["errors"]
     unknown = runner.invoke(app, ["atlas", "--task", "poetry"])
     assert "has no task 'poetry'" in str(unknown.exception)
     folder = run_of({"mine": 18}).save(tmp_path / "mine").folder
