@@ -179,11 +179,13 @@ def orders_table(criteria: Sequence[Criterion]) -> list[str]:
         tasks = [EVERYTHING, *([criterion.task] if criterion.task in TASKS else [])]
         for task in tasks:
             cells = [correlation(order, criterion.values) for order in orders[task].values()]
-            rows.append((criterion.name, task, str(len(criterion.numbers)), spread(criterion), *cells))
+            shared = criterion.values.keys() & orders[task]["errors"].keys()
+            rows.append((criterion.name, task, str(len(shared)), spread(criterion), *cells))
     for name, chosen in together(criteria).items():
         ranks = mean_rank(chosen)
         cells = [correlation(order, ranks) for order in orders[EVERYTHING].values()]
-        rows.append((f"mean rank: {name}", EVERYTHING, str(len(ranks)), "", *cells))
+        shared = ranks.keys() & orders[EVERYTHING]["errors"].keys()
+        rows.append((f"mean rank: {name}", EVERYTHING, str(len(shared)), "", *cells))
     head = (
         "criterion",
         "order of the atlas for",

@@ -114,10 +114,16 @@ def unranked() -> list[str]:
     """The metrics that stand in no table, and why."""
     apart = [line for line in task_rankings()[0].lines if line.rank is None]
     alone = sorted(line.metric for line in apart if line.reads_text_alone)
-    others = sorted(line.metric for line in apart if not line.reads_text_alone)
+    made_for = {line.metric: " and ".join(line.made_for) for line in apart if line.made_for}
+    others = sorted(line.metric for line in apart if not line.reads_text_alone and not line.made_for)
     lines = ["### Not ranked", ""]
     if alone:
         lines += [f"They read a text alone, and cannot know what in it is false: {', '.join(alone)}.", ""]
+    if made_for:
+        named = ", ".join(
+            f"{metric} ({tasks.replace('-', ' ')})" for metric, tasks in sorted(made_for.items())
+        )
+        lines += [f"They were made for one task, and stand in its table alone: {named}.", ""]
     if others:
         lines += [
             f"They read whole sets, other inputs or too few items to be compared: {', '.join(others)}.",

@@ -51,6 +51,16 @@ def test_a_metric_that_decided_about_few_kinds_of_error_is_not_ranked() -> None:
     assert {line.metric: line.rank for line in ranking.lines} == {"a": 1, "b": 2, "few": None}
 
 
+def test_a_metric_made_for_one_task_is_ranked_in_that_task_alone() -> None:
+    facts = {name: {"signature": name} for name in ("a", "b")}
+    about = {"metrics": {**facts, "asks": {"signature": "asks", "made_for": ["question-generation"]}}}
+    gains = {"asks": alike(0.95), "a": alike(0.9, seed=2), "b": alike(0.8, seed=5)}
+    (of_translation,) = rankings(decided_run(gains, about))
+    assert {line.metric: line.rank for line in of_translation.lines}["asks"] is None
+    (of_questions,) = rankings(decided_run(gains, about, task="question-generation"))
+    assert {line.metric: line.rank for line in of_questions.lines}["asks"] == 1
+
+
 def test_the_users_own_data_come_first_then_all_tasks() -> None:
     kinds = {
         f"{start}/kind-{n}": share(0.9, n) for start in ("mine", "translation", "dialogue") for n in range(6)

@@ -66,6 +66,7 @@ def describe_measure(measure: Measure) -> dict[str, Any]:
         "stand_in": bool(getattr(metric, "stand_in", False)),
         "reads_references": "references" in metric.needs,
         "needs": sorted(metric.needs),
+        "made_for": list(metric.made_for),
     }
 
 

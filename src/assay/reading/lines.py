@@ -11,6 +11,7 @@ from assay.grouping import grouped
 from assay.reading.answers import Answer, outcome_of, subject_of
 from assay.reading.text import amount, number
 from assay.reading.verdicts import Row, gravest_failures
+from assay.vocabulary import TASKS
 
 EVERYTHING = "all tasks"
 NAMED = 2  # blind spots and groups that a line names
@@ -61,14 +62,25 @@ class Line:
     unfair: tuple[Row, ...] = ()  # whom it is unfair to, gravest first
     fairness: Answer = _NOT_ASKED
     needs: frozenset[str] | None = None  # what it reads beside the text: references, source, image
+    made_for: tuple[str, ...] = ()  # the tasks that it was made for; (): any
     speed: float | None = None  # texts per second
-    rank: int | None = None  # None where it reads the text alone, or decided too little
+    rank: int | None = (
+        None  # None where it reads the text alone, is made for other tasks, or decided too little
+    )
     merit: float = 0.0  # the mean of errors, rewordings and, where all have it, people
 
     @property
     def reads_text_alone(self) -> bool:
         """Whether it reads nothing to hold a text against, so that it cannot know what is false."""
         return self.needs is not None and not self.needs
+
+    def can_be_ranked(self, task: str) -> bool:
+        """Whether a rank in a task means anything: it has something to hold a text against, and fits it.
+
+        A metric that was made for one task (answerable questions) stands in no table of other tasks.
+        """
+        is_foreign = bool(self.made_for) and task in (EVERYTHING, *TASKS) and task not in self.made_for
+        return not self.reads_text_alone and not is_foreign
 
     @property
     def people(self) -> Estimate | None:

@@ -109,6 +109,7 @@ def _facts(run: StoredRun) -> dict[str, Line]:
             unfair=answered[metric, "fairness"].failures,
             fairness=answered[metric, "fairness"],
             needs=frozenset(about["needs"]) if "needs" in about else None,
+            made_for=tuple(about.get("made_for", ())),
             speed=speed_of(run, metric),
         )
         for metric, about in run.about["metrics"].items()
@@ -182,8 +183,8 @@ def _ranked(run: StoredRun, lines: Sequence[Line], task: str) -> Ranking:
     decisions = decisions_of(run)
     named = None if task == EVERYTHING else task
     tables = {name: decisions.about(*which, task=named) for name, which in _COLUMNS.items()}
-    alone = {line.metric for line in lines if line.reads_text_alone}
-    compared = [metric for metric in _well_read(tables["errors"]) if metric not in alone]
+    fitting = {line.metric for line in lines if line.can_be_ranked(task)}
+    compared = [metric for metric in _well_read(tables["errors"]) if metric in fitting]
     orders = {name: table.of(compared).order() for name, table in tables.items()} if compared else {}
     numbers = {name: order.estimates() for name, order in orders.items()}
     asked = _Asked(run, decisions, task)
