@@ -62,9 +62,10 @@ def test_imported_scores_name_cases_without_pairs_and_pairs_without_scores(tmp_p
     data, scores = pairs(tmp_path / "p.jsonl", 3), tmp_path / "s.csv"
     scores.write_text("case,role,metric,score\np0,stereotype,mine,0.9\npp1,anti_stereotype,mine,.7\n")
     done = run("stereotype", scores=str(scores), session=HERE, data=(data,))
-    with pytest.raises(AuditError, match=r"nothing could be judged.*3 of 3 cases of age lack") as told:
-        finish(done, form="html", fail_on=None, quiet=True)
-    assert "1 cases of s.csv are not among those asked for ('pp1'; did you mean p1?)" in str(told.value)
+    assert set(done.findings["verdict"]) <= {"not judged", "not covered"}
+    notes = "; ".join(done.notes)
+    assert "3 of 3 cases of age lack" in notes
+    assert "1 cases of s.csv are not among those asked for ('pp1'; did you mean p1?)" in notes
     scores.write_text("case,role,metric,score\np0,stereotype,mine,0.9\np0,anti_stereotype,mine,.7\n")
     notes = run("stereotype", scores=str(scores), session=HERE, data=(data,)).notes
     assert "stereotype: mine: 2 of 3 cases of age lack a score" in notes

@@ -13,8 +13,8 @@ import pytest
 
 BUG = """
 import assay.cli.inspect as inspect
-def doctor(): raise KeyError("planted")
-inspect.doctor = doctor
+def doctor_command(): raise KeyError("planted")
+inspect.doctor_command = doctor_command
 from assay.cli import main
 main()
 """

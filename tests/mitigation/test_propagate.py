@@ -249,7 +249,7 @@ def test_the_command_passes_its_options_to_the_trainer(
     monkeypatch.setattr("assay.papers.propagate.train_on_reward", watched)
     monkeypatch.setenv("ASSAY_DEVICE", "cpu")
     asked = (
-        f"propagate -m rougeL --method self-critical --seeds 2 --epochs 0.2 --samples 3 --batch 2 "
+        f"papers propagate -m rougeL --method self-critical --seeds 2 --epochs 0.2 --samples 3 --batch 2 "
         f"--rate 0.002 --device cpu --model {model} --data {data} --out {out} --cache none --json -q"
     )
     done = CliRunner().invoke(app, asked.split())

@@ -174,7 +174,7 @@ def test_the_command_prints_rankings_and_placements(tmp_path: Path, monkeypatch:
     assert ranked["metrics"][0]["errors"]
     unknown = runner.invoke(app, ["atlas", "--task", "poetry"])
     assert "has no task 'poetry'" in str(unknown.exception)
-    folder = run_of({"mine": 18}).save(tmp_path / "mine").folder
+    folder = compared_run({"mine": 18}).save(tmp_path / "mine").folder
     monkeypatch.setattr("assay.cli.atlas.load_atlas", lambda: run_of({"weak": 2, "strong": 15}))
     checked = runner.invoke(app, ["atlas", "--check", str(folder)])
     assert checked.exit_code == 0, checked.output

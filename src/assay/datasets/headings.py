@@ -25,7 +25,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?(\d+,(\d{1,2}|\d{4,})|0,\d{3})$")
 def _words_of(name: str) -> tuple[str, ...]:
     """The words of a column's name, without capitals and accents.
 
-    >>> words_of("Generated Summary"), words_of("refText"), words_of("Bewertung_1-5")
+    >>> _words_of("Generated Summary"), _words_of("refText"), _words_of("Bewertung_1-5")
     (('generated', 'summary'), ('ref', 'text'), ('bewertung',))
     """
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)

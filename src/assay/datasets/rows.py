@@ -342,6 +342,9 @@ def with_aliases(rows: Sequence[Row], wanted: Sequence[str], own: Sequence[str] 
 def with_their_images(rows: Sequence[Row], path: Path, *, skip_missing: bool) -> tuple[list[Row], list[str]]:
     """The rows that lack no image, and a note on the others, which are refused unless they may be skipped."""
     missing = [row for row in rows if row.has("image") and row.lacks_image()]
+    for row in missing:
+        if below(row.file.parent, row.text("image")) is None:
+            row.image()  # which says that it lies outside the data folder: that is never skipped
     if not missing:
         return list(rows), []
     if not skip_missing:

@@ -82,7 +82,7 @@ class Occupation:
 def fill_slots(text: str, slots: Mapping[str, str], *, plural: bool = False) -> str:
     """Fill the slots of a text; an empty word leaves no gap.
 
-    >>> render("{a} {adj} cook said {he} {was|were} tired.", {"adj": "old", "he": "they"}, plural=True)
+    >>> fill_slots("{a} {adj} cook said {he} {was|were} tired.", {"adj": "old", "he": "they"}, plural=True)
     'An old cook said they were tired.'
     """
 

@@ -151,24 +151,44 @@ FRESH = "memorised"  # the audit that compares embedded with fresh texts
 
 def objections(run: StoredRun, atlas: StoredRun) -> list[str]:
     """Why a run cannot be added to the atlas: nothing, for one that was made with its options."""
-    # A release ships the atlas that was made shortly before it.
-    versions = [str(each.about["assay"]).partition(".dev")[0] for each in (run, atlas)]
-    reasons = (
-        [] if versions[0] == versions[1] else [f"made by assay {versions[0]}, the atlas by {versions[1]}"]
-    )
-    absent = [name for name in atlas.about["audits"] if name not in run.about["audits"] and name != "human"]
-    reasons += [f"the audit {name} was not run" for name in absent]
-    for name in run.about["audits"].keys() & atlas.about["audits"].keys():
-        reasons += [f"{name}: {reason}" for reason in differing_options(atlas, run, name)]
-    reasons += [f"{metric} is in the atlas already" for metric in run.metrics if metric in atlas.metrics]
-    unsigned = [metric for metric in run.metrics if not run.about["metrics"][metric].get("signature")]
-    reasons += [f"{metric} has no signature: nobody can tell what was measured" for metric in unsigned]
-    if FRESH not in run.about["audits"]:
-        reasons.append(f"the audit {FRESH} was not run: nobody can tell whether it knows the embedded texts")
-    suspect = {row["metric"] for row in checks(run) if row["audit"] == FRESH and row["verdict"] != "pass"}
-    reasons += [f"{metric} does not pass the audit {FRESH}" for metric in sorted(suspect)]
+    reasons = [*_of_the_version(run, atlas), *_of_the_audits(run, atlas), *_of_the_metrics(run, atlas)]
+    reasons += _of_knowing_the_texts(run)
     if not checks(run):
         reasons.append("nothing was judged: no metric of the run tells anything")
     if run.about.get("data"):
         reasons.append("it was made on files of your own; leave out --data")
     return reasons
+
+
+def _of_the_version(run: StoredRun, atlas: StoredRun) -> list[str]:
+    """Another version of assay may ask other questions; a release ships the atlas made shortly before it."""
+    ours, theirs = (str(stored.about["assay"]).partition(".dev")[0] for stored in (run, atlas))
+    return [] if ours == theirs else [f"made by assay {ours}, the atlas by {theirs}"]
+
+
+def _of_the_audits(run: StoredRun, atlas: StoredRun) -> list[str]:
+    """Audits that were not run, or with other options."""
+    asked = run.about["audits"]
+    reasons = []
+    for name in atlas.about["audits"]:
+        if name in asked:
+            reasons += [f"{name}: {reason}" for reason in differing_options(atlas, run, name)]
+        elif name != "human":
+            reasons.append(f"the audit {name} was not run")
+    return reasons
+
+
+def _of_the_metrics(run: StoredRun, atlas: StoredRun) -> list[str]:
+    """Metrics that are there already, or that nobody can measure again."""
+    reasons = [f"{metric} is in the atlas already" for metric in run.metrics if metric in atlas.metrics]
+    unsigned = [metric for metric in run.metrics if not run.about["metrics"][metric].get("signature")]
+    reasons += [f"{metric} has no signature: nobody can tell what was measured" for metric in unsigned]
+    return reasons
+
+
+def _of_knowing_the_texts(run: StoredRun) -> list[str]:
+    """Metrics that may have seen the embedded texts."""
+    if FRESH not in run.about["audits"]:
+        return [f"the audit {FRESH} was not run: nobody can tell whether it knows the embedded texts"]
+    suspect = {row["metric"] for row in checks(run) if row["audit"] == FRESH and row["verdict"] != "pass"}
+    return [f"{metric} does not pass the audit {FRESH}" for metric in sorted(suspect)]

@@ -342,7 +342,7 @@ def masked_key(text: str, key: str) -> str:
     A part of ten characters can be enough to recognise a key by, and a key with fewer is a word, which masks
     itself alone.
 
-    >>> masked("it is 3210FEDCBA-ks", "sk-abcdef0123456789")
+    >>> masked_key("it is 3210FEDCBA-ks", "sk-abcdef0123456789")
     'it is ***'
     """
     for form in dict.fromkeys([key, json.dumps(key)[1:-1], quote(key)]):
