@@ -43,7 +43,7 @@ class Slow(Metric):
     """Logs who scored what, and takes its time."""
 
     name = "slow"
-    log: str = ""
+    log: str = ""  # without its suffix: a file that a field names is input, and must not change in a run
     seconds: float = 0.004
 
     def score(self, samples: Sequence[Sample]) -> list[float]:
@@ -51,7 +51,7 @@ class Slow(Metric):
 
         time.sleep(self.seconds * len(samples))
         node = ray.get_runtime_context().get_node_id()
-        with Path(self.log).open("a") as log:
+        with Path(f"{self.log}.txt").open("a") as log:
             log.write("".join(f"{os.getpid()} {sample.key} {node}\n" for sample in samples))
         return [float(len(sample.hypothesis)) for sample in samples]
 
@@ -118,10 +118,10 @@ def test_neural_scores_are_equal_but_for_rounding(engine) -> None:
 
 
 def test_a_killed_worker_costs_only_what_it_had_in_hand(engine, tmp_path: Path) -> None:
-    log, texts = tmp_path / "log", _samples(1200)
+    log, texts = tmp_path / "log.txt", _samples(1200)
     settings = Session(ScoreCache(tmp_path), engine)
     with ThreadPoolExecutor(1) as beside:
-        scored = beside.submit(score_samples, measure(Slow(str(log))), texts, settings)
+        scored = beside.submit(score_samples, measure(Slow(str(log.with_suffix("")))), texts, settings)
         _until(log, 200)
         killed = _logged(log)[-1][0]
         assert killed != os.getpid()
@@ -136,14 +136,14 @@ def test_a_killed_worker_costs_only_what_it_had_in_hand(engine, tmp_path: Path) 
     assert sum(count - 1 for count in times.values()) <= 0.5 / 0.004
     assert max(times.values()) <= 2
     again = Session(ScoreCache(tmp_path), engine)
-    score_samples(measure(Slow(str(log))), texts, again)
+    score_samples(measure(Slow(str(log.with_suffix("")))), texts, again)
     assert again.computed["slow"] == 0, "every score was put into the store as it came"
 
 
 def test_a_node_that_joins_in_mid_run_takes_its_share(engine, cluster, tmp_path: Path) -> None:
-    log, texts = tmp_path / "log", _samples(2400)
+    log, texts = tmp_path / "log.txt", _samples(2400)
     with ThreadPoolExecutor(1) as beside:
-        scored = beside.submit(score_samples, measure(Slow(str(log), 0.01)), texts, Session(engine=engine))
+        scored = beside.submit(score_samples, measure(Slow(str(log.with_suffix("")), 0.01)), texts, Session(engine=engine))
         _until(log, 100)
         node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000, wait=False)
         values = scored.result().values[:, 0]

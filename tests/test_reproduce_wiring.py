@@ -292,13 +292,14 @@ def captions(path: str, plans: list[tuple[Cell, Plan]], folder: Path) -> Iterato
     stem = Path(path).stem
     system = {"mle": "MLE", "rl": "RL", "rl_cider": "RL-CIDEr", "rl_both": "RL-CLIPScore+CIDEr"}
     name = system.get(stem.split("_", 2)[2], stem)
-    for number in range(6):
+    for number in range(6 * FEWEST):  # fewer images of a concept are not counted
         group = ("man", "woman")[number % 2]
+        category = ("profession", "activity", "object")[number // 2 % 3]
         named = group if "debiased" in stem or number > 3 else ("woman", "man")[number % 2]
         caption = f"a {named} who is reading in {stem.replace('_', ' ')}"
         yield {"id": str(number), "doc": str(number), "system": name, "hypothesis": caption, "group": group,
                "references": [f"a {group} who is reading", f"the {group} sat"], "image": picture(folder / "captions", number),
-               "category": ("profession", "activity", "object")[number % 3]}  # fmt: skip
+               "category": category, "concept": f"the {category}"}  # fmt: skip
 
 
 def fill_packages(folder: Path) -> None:

@@ -359,11 +359,11 @@ def test_the_quick_size_runs_no_language_model(data: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(fill, "missing", lambda: "it is not here")
     remark = "bert-diverge is left out at the quick size; it runs a language model"
-    names, remarks = applied(depth="ends")
+    names, remarks = applied(depth="ends", asks_model=False)
     assert names == {"gold", *WITHOUT_MODEL}
     assert remark in remarks
     for options in ({"only": ("bert-diverge",)}, {"only": ("truncation",)}):
-        assert remark not in applied(depth="ends", **options)[1]
+        assert remark not in applied(depth="ends", asks_model=False, **options)[1]
     _, remarks = applied(only=("bert-diverge", "truncation"))
     assert any(note.startswith("bert-diverge was not applied: it is not here") for note in remarks)
 
