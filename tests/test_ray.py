@@ -143,7 +143,9 @@ def test_a_killed_worker_costs_only_what_it_had_in_hand(engine, tmp_path: Path) 
 def test_a_node_that_joins_in_mid_run_takes_its_share(engine, cluster, tmp_path: Path) -> None:
     log, texts = tmp_path / "log.txt", _samples(2400)
     with ThreadPoolExecutor(1) as beside:
-        scored = beside.submit(score_samples, measure(Slow(str(log.with_suffix("")), 0.01)), texts, Session(engine=engine))
+        scored = beside.submit(
+            score_samples, measure(Slow(str(log.with_suffix("")), 0.01)), texts, Session(engine=engine)
+        )
         _until(log, 100)
         node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000, wait=False)
         values = scored.result().values[:, 0]
