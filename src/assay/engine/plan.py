@@ -304,10 +304,14 @@ def _fit(measure: Measure, work: Work) -> list[tuple[Measure, dict[str, Sequence
 
 
 def _fitted(measure: Measure, items: Sequence[Case | Grid]) -> Measure:
-    """The measure fitted to the references of cases, which count once in each case."""
+    """The measure fitted to the references of cases, which count once in each case, and of grids."""
     references: list[tuple[str, ...]] = []
     for item in items:
-        references += dict.fromkeys(sample.references for sample in samples_in([item]) if sample.references)
+        if isinstance(item, Grid):
+            references += [(text,) for text in item.columns]
+        else:
+            shown = (sample.references for sample in item.samples.values())
+            references += dict.fromkeys(texts for texts in shown if texts)
     return replace(measure, metric=measure.metric.fitted(references)) if references else measure
 
 
