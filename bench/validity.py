@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +127,13 @@ def given_criteria(challenges: Sequence[Path], ratings: Sequence[Path]) -> list[
                     finding.value, finding.n, finding.ci
                 )
     return [Criterion(task, name, numbers) for (task, name), numbers in found.items()]
+
+
+def among_ranked(criterion: Criterion) -> Criterion:
+    """The criterion for the metrics that the atlas ranks over all tasks: others have no place to compare."""
+    ranked = {line.metric for line in rankings(load_atlas())[0].lines if line.rank is not None}
+    numbers = {metric: number for metric, number in criterion.numbers.items() if metric in ranked}
+    return replace(criterion, numbers=numbers)
 
 
 def mean_rank(criteria: Sequence[Criterion]) -> dict[str, float]:
@@ -247,8 +254,8 @@ def main() -> None:
     parser.add_argument("--challenge", type=Path, action="append", default=[])
     parser.add_argument("--ratings", type=Path, action="append", default=[])
     options = parser.parse_args()
-    criteria = [*public_criteria(), *given_criteria(options.challenge, options.ratings)]
-    text = page(criteria)
+    found = [*public_criteria(), *given_criteria(options.challenge, options.ratings)]
+    text = page([among_ranked(criterion) for criterion in found])
     if not options.challenge and not options.ratings:  # a page that anybody can write again
         PAGE.write_text(text, "utf-8")
     print(text)

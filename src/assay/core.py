@@ -307,7 +307,7 @@ class _Scorer(Recipe):
 
     paradigm: ClassVar[Paradigm] = "other"
     one_reference: ClassVar[bool] = False  # defined for a single reference; several are an error
-    made_for: ClassVar[tuple[Task, ...]] = ()  # its authors' tasks, where it means nothing elsewhere; (): any
+    made_for: ClassVar[tuple[str, ...]] = ()  # its authors' tasks, where it means nothing elsewhere; (): any
     range: ClassVar[tuple[float | None, float | None]] = (None, None)  # as used, higher is better
     original: ClassVar[Literal["higher", "lower"]] = "higher"  # the authors' direction; "lower" was negated
     citation: ClassVar[str] = ""

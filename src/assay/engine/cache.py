@@ -136,9 +136,10 @@ class ScoreCache:
             marks = ",".join("?" * len(known))
             query = f"SELECT key, value, notes, checksum FROM scores WHERE signature = ? AND key IN ({marks})"
             for key, value, notes, checksum in self._rows(query, (number, *known)):
-                is_whole = checksum_of(signature, key, value, notes) == checksum
-                if not is_whole or len(value) != 8 * table.values.shape[1]:
+                if checksum_of(signature, key, value, notes) != checksum:
                     self._drop(number, key)
+                    continue
+                if len(value) != 8 * table.values.shape[1]:  # kept when the metric had other outputs
                     continue
                 for name, count in json.loads(notes).items() if notes else ():
                     table.column(name)[known[key]] = count

@@ -207,7 +207,7 @@ def caption(ranking: Ranking) -> str:
     """What the numbers of the table are, of what and how many."""
     name = ranking.name[:1].upper() + ranking.name[1:]
     if not ranking.items:
-        return f"{name}: no error that changes the meaning was decided by every metric"
+        return f"{name}: too few errors that change the meaning were decided by every metric"
     asked = "of 100 decisions between a sound text and one whose meaning an error changed"
     return f"{name}: {asked}, how many each metric gets right (50 is a coin); {counted(ranking)}"
 

@@ -31,6 +31,7 @@ from assay.vocabulary import TASKS, Aspect
 # all are compared on what all decided, and it would leave the others little. At quick size a causal model
 # reads a fifth of what an encoder reads.
 READ_KINDS, READ = 0.5, 0.1
+FEWEST_DECISIONS = 30  # that all metrics made: of fewer, a share is not sure to within 18 of 100
 _COLUMNS: dict[
     str, tuple[Aspect, Against]
 ] = {  # of the table: what an error changes, and which sound text stands against it
@@ -185,13 +186,15 @@ def _ranked(run: StoredRun, lines: Sequence[Line], task: str) -> Ranking:
     tables = {name: decisions.about(*which, task=named) for name, which in _COLUMNS.items()}
     fitting = {line.metric for line in lines if line.can_be_ranked(task)}
     compared = [metric for metric in _well_read(tables["errors"]) if metric in fitting]
+    shared = tables["errors"].of(compared).shared().frame
+    if shared.height < FEWEST_DECISIONS:
+        compared, shared = [], shared.clear()
     orders = {name: table.of(compared).order() for name, table in tables.items()} if compared else {}
     numbers = {name: order.estimates() for name, order in orders.items()}
     asked = _Asked(run, decisions, task)
     completed = [_completed(line, numbers, asked) for line in lines]
     measured = [order for name, order in orders.items() if name in _RANKED_BY and order.n]
     ranked = _with_ranks(completed, measured)
-    shared = tables["errors"].of(compared).shared().frame
     kinds = len({slice_.rpartition("/")[2] for slice_ in shared["slice"]})
     return Ranking(task, False, ranked, kinds, shared.height, unnoticed=asked.by_nobody())
 
