@@ -23,17 +23,22 @@ _ASIDE = ("lost/", "neutral", "reworded")  # texts that a finding is measured by
 Key = tuple[str, str]  # audit, case
 
 
-def wanted_roles(slice_: str, roles: Sequence[str]) -> list[str]:
+def wanted_roles(slice_: str, roles: Sequence[str], versus: str | None = None) -> list[str]:
     """The roles that a finding of this slice is about: the base, then those that its path names.
 
-    The base is the first role; of texts about groups, the first that is about another group.
+    The base is what the finding compares with, where that is a role, else the first role; of texts about
+    groups, the first that is about another group.
 
     >>> wanted_roles("wmt/truncation/0.5", ["gold", "0.1/1", "0.5/1", "0.5/2", "reworded"])
     ['gold', '0.5/1', '0.5/2']
     >>> wanted_roles("religion/group/sikh", ["term/sikh/Sikh", "term/hindu/Hindu", "lost/sikh/Sikh"])
     ['term/hindu/Hindu', 'term/sikh/Sikh']
+    >>> wanted_roles("translation/contrast", ["gold", "far", "wrong"], "far")
+    ['far', 'wrong']
     """
     base, *others = [role for role in roles if not role.startswith(_ASIDE)] or roles
+    if versus in others:
+        base, others = str(versus), [role for role in others if role != versus]
     name = slice_.rpartition("/")[2]
     named = [role for role in others if f"/{slice_}".endswith(("/" + role, "/" + _SEED.sub("", role)))]
     named = named or [role for role in (base, *others) if name in role.split("/")[1:]]
@@ -60,7 +65,7 @@ def examples(run: StoredRun, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
                 continue
             first = next(iter(texts[key].values()))
             known = chosen.setdefault(key, {"id": case, **_scored_with(first), "roles": {}})
-            for role in wanted_roles(row["slice"], list(texts[key])):
+            for role in wanted_roles(row["slice"], list(texts[key]), row["versus"]):
                 if role not in known["roles"]:
                     text = texts[key][role]
                     # Its own references and source where they are not those of the case.

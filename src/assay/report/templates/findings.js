@@ -64,7 +64,7 @@ const mayOffend = (i) => run.questions[named("audit", i)] === "fairness";
 const says = (i) => f.sentences[i] || `${named("metric", i)}, ${place(i)}: ${inWords(named("statistic", i))} ${amount(i)}`;
 
 // Roles may end in the seed that made the text, which says nothing to a reader.
-const ROLES = { gold: "clean text", perturbed: "changed text", reworded: "sound rewording", far: "right, in other words" };
+const ROLES = { gold: "clean text", perturbed: "changed text", reworded: "sound rewording", far: "right, in other words", wrong: "false, in nearly the same words" };
 function roleName(role) {
   const name = role.replace(/\/\d+$/, "").replaceAll("_", " ");
   return ROLES[name] || (/^[\d.]+$/.test(name) ? `changed text, level ${name}` : name.includes("/") ? `changed text (${name.replaceAll("/", ", ")})` : name);
