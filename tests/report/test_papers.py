@@ -77,7 +77,7 @@ def test_verdicts_summary_and_html_of_a_run(planted: Run) -> None:
 
 
 def test_a_run_is_written_by_ending_and_read_by_text(planted: Run, tmp_path) -> None:
-    starts = {"html": "<!doctype html>", "md": "translation: no error", "tex": "% needs", "json": "{"}
+    starts = {"html": "<!doctype html>", "md": "translation: too few errors", "tex": "% needs", "json": "{"}
     for ending, start in starts.items():
         path = planted.report(str(tmp_path / f"page.{ending}"))
         assert path.read_text().lower().startswith(start)
