@@ -456,7 +456,7 @@ def test_an_image_outside_the_data_folder_is_refused(tmp_path: Path) -> None:
     inner.mkdir()
     Pillow.new("RGB", (2, 2)).save(tmp_path / "outside.png")
     path = table(inner, image="../outside.png")
-    with pytest.raises(DataError, match="outside.png. lies outside the data folder"):
+    with pytest.raises(DataError, match="lies outside the data folder"):
         read_captions(path)
 
 
