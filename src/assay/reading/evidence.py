@@ -37,16 +37,22 @@ def wanted_roles(slice_: str, roles: Sequence[str], versus: str | None = None) -
     ['far', 'wrong']
     """
     base, *others = [role for role in roles if not role.startswith(_ASIDE)] or roles
-    if versus in others:
-        base, others = str(versus), [role for role in others if role != versus]
-    name = slice_.rpartition("/")[2]
-    named = [role for role in others if f"/{slice_}".endswith(("/" + role, "/" + _SEED.sub("", role)))]
-    named = named or [role for role in (base, *others) if name in role.split("/")[1:]]
+    if versus in others:  # it stands in the place of the first role, which the finding is not about
+        base = str(versus)
+        others.remove(base)
+    named = _named_by(slice_, base, others)
     if base in named:
         base = next((role for role in others if role not in named), base)
     if not named:
         named = others if len(others) < ROLES_PER_CASE else others[-1:]
     return [base, *named[: ROLES_PER_CASE - 1]]
+
+
+def _named_by(slice_: str, base: str, others: Sequence[str]) -> list[str]:
+    """The roles that a slice ends with, seeds apart; else those of the group or word that it ends with."""
+    at_its_end = [role for role in others if f"/{slice_}".endswith(("/" + role, "/" + _SEED.sub("", role)))]
+    name = slice_.rpartition("/")[2]
+    return at_its_end or [role for role in (base, *others) if name in role.split("/")[1:]]
 
 
 def examples(run: StoredRun, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
