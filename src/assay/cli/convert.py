@@ -1,4 +1,4 @@
-"""`assay convert NAME|FILE`: pickled weights to safetensors, without running anything in them."""
+"""`assay convert NAME|FILE`: pickled weights and BERT of TensorFlow to safetensors; nothing in them is run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.errors import SpecError, WeightsError
 
 
 def convert_command(name: str, out: Path | None = None, json: bool = False) -> None:
-    """Convert pickled weights (.bin, .pt, .pth, .ckpt) to safetensors; metrics do so by themselves."""
+    """Convert pickled weights (.bin, .pt, .pth, .ckpt) or TensorFlow's BERT to safetensors, as metrics do."""
     from assay.models.loading import convert_path
     from assay.models.weights import pin, resolve
 

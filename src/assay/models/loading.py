@@ -28,7 +28,7 @@ from typing import Any
 
 from assay.core import Image
 from assay.errors import DataError, WeightsError, install
-from assay.models import weights
+from assay.models import tensorflow, weights
 from assay.models.lazy import torch, transformers
 from assay.models.sizes import check_model, check_settings
 from assay.recipe import digest
@@ -235,8 +235,10 @@ def folder_of(path: Path, base: str | None = None) -> Path:
 
 
 def plain_folder(folder: Path) -> Path:
-    """Return the folder itself, or the cached copy of one that holds pickled weights or only a GGUF file."""
+    """Return the folder itself, or the cached copy of one with pickled, quantised or TensorFlow's weights."""
     folder = folder_of(folder)
+    if (index := tensorflow.index_file(folder)) is not None:
+        return convert_checkpoint(index)
     quantised = sorted(folder.glob("*.gguf"))
     if (folder / "config.json").is_file() and not any(folder.glob("*.safetensors")) and pickled_files(folder):
         return convert_folder(folder)
@@ -419,6 +421,18 @@ def convert_folder(folder: Path, file: Path | None = None) -> Path:
     return weights.build_folder(home, lambda scratch: fill_folder(scratch, folder, files))
 
 
+def convert_checkpoint(index: Path) -> Path:
+    """Return the folder that a checkpoint of TensorFlow is converted to, in the cache."""
+    files = [
+        *tensorflow.checkpoint_files(index),
+        *index.parent.glob("*.json"),
+        *index.parent.glob("vocab.txt"),
+    ]
+    mark = digest(*(f"{path.name}:{weights.stamped_digest(path)}" for path in files))
+    home = weights.cache_folder() / "converted" / f"{mark}-tensorflow"
+    return weights.build_folder(home, lambda scratch: tensorflow.write_model(index, scratch))
+
+
 def _beside(folder: Path) -> list[Path]:
     """Return the files that lie beside a model's weights: its settings and its tokenizer."""
     files = (path for path in weights.model_files(folder) if path.parent == folder)
@@ -426,12 +440,14 @@ def _beside(folder: Path) -> list[Path]:
 
 
 def convert_path(path: Path) -> Path:
-    """Return what a model's folder or one of its files is converted to; refuse one that is not pickled."""
+    """Return what a model's folder or one of its files is converted to; refuse one that need not be."""
     endings = ", ".join(weights.PICKLED)
     if path.is_file():
         if path.suffix not in weights.PICKLED:
             raise WeightsError(f"{path} is not pickled ({endings}); there is nothing to convert")
         return convert_file(path)
+    if (index := tensorflow.index_file(path)) is not None:
+        return convert_checkpoint(index)
     files = pickled_files(path) or weights.pickled_paths(path / "checkpoints")
     if any(path.glob("*.safetensors")):
         raise WeightsError(f"{path} has safetensors already; there is nothing to convert")
