@@ -20,7 +20,7 @@ from assay.engine.settle import settle
 from assay.errors import DataError
 from assay.names.spec import measure
 
-MEN = ("he", "his", "him", "man", "boy")
+MEN = ("he", "his", "him", "man", "boy", "son")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,7 @@ class Planted(Metric):
 
     name: ClassVar[str] = "planted"
     male: float = 0.0
+    letter: float = 0.0  # added for every letter
     written: float = 0.0  # added to the texts of `original`
     original: frozenset[str] = frozenset()
     scale: float = 1.0
@@ -96,7 +97,7 @@ class Planted(Metric):
     def _one(self, text: str, sample: Sample) -> float:
         shared = len(set(text.split()) & set(sample.references[0].lower().strip(".").split()))
         told = self.male * any(word in MEN for word in text.split())
-        return shared + told + self.written * (sample.hypothesis in self.original)
+        return shared + told + self.letter * len(text) + self.written * (sample.hypothesis in self.original)
 
 
 def rated(tmp_path: Path, *, men: int = 20, women: int = 20, systems: int = 0) -> Path:
@@ -222,6 +223,28 @@ class LikesHe(Metric):
             for w, s in zip(words, samples, strict=True)
         ]
         return [float(n + ("he" in w)) for n, w in zip(shared, words, strict=True)]
+
+
+@pytest.mark.parametrize(("letters", "because"), [(0.0, "neither"), (-0.1, "letters")])
+def test_a_preference_says_whether_letters_explain_it(tmp_path: Path, letters: float, because: str) -> None:
+    """A metric that takes something for every letter prefers the shorter word, whoever it names."""
+    pairs = (("He", "She"), ("The man", "The woman"), ("The son", "The daughter"), ("The boy", "The girl"))
+    rows = [
+        {
+            "id": f"{word}{number}", "hypothesis": f"{word} carries {number} heavy boxes upstairs.",
+            "references": [f"Somebody carries {number} heavy boxes upstairs."],
+        }
+        for pair in pairs
+        for word in pair
+        for number in range(12)
+    ]  # fmt: skip
+    path = tmp_path / "words.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    settled = found(Planted(male=0.0 if letters else 0.6, letter=letters), path)
+    effect = settled[WHOLE]
+    assert (effect.verdict, effect.because) == ("fail", because)
+    assert effect.value > 0.5
+    assert effect.sentence.endswith("(explained by letters)." if letters else "the female one.")
 
 
 def test_the_sentence_names_the_preferred_gender() -> None:

@@ -45,7 +45,6 @@ CONSTANTS = (
     Constant("audits.effects", "_ROUNDING", "what is less, in lost words, is no effect", FAIR),
     Constant("audits.effects", "_LEAST_UNEXPLAINED", "the least part of a score that contexts and terms leave open", FAIR),
     Constant("audits.severity", "_WORTH", "how many pairs of errors tell as much as one independent pair", ("contrast",)),
-    Constant("audits.swap.preference", "_FEWEST", "documents about either gender, below which nothing is judged", ("swap",)),
     Constant("audits.impact.turns", "_DRAWS", "resamples behind the standard errors of turned comparisons", ("impact",)),
     Constant("audits.impact.audit", "_FEWEST", "items of an attribute, below which nothing is judged", ("impact",)),
 )  # fmt: skip

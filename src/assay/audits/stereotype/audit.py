@@ -21,6 +21,7 @@ from assay.audits.base import DataAudit, check_known, in_words, spread_out
 from assay.audits.effects import MARGIN, UNIT, AlignedScores, lost_words, read_slices, row_means
 from assay.audits.stereotype import bias
 from assay.audits.stereotype.crossed import crossed_cases, crossed_findings
+from assay.audits.wording import reason
 from assay.core import Case, Chart, Finding, Floats, Judgement, Sample, Scored, Statistic
 from assay.datasets.contexts import Crossing, embedded_crossings, holds_contexts, read_crossing
 from assay.datasets.pairs import StereotypePair, embedded_pairs, read_pair_files
@@ -46,8 +47,8 @@ def _sentence(finding: Finding) -> str:
     if kind == "interaction":
         return f"{finding.metric} scores texts about {about} {size} {side} what their two parts explain."
     words = f", as named by {finding.named_by}," if kind == "group" and finding.named_by else ""
-    reason = f" (explained by {finding.because})" if finding.because in ("letters", "frequency") else ""
-    return f"{finding.metric} scores texts about {about}{words} {size} {side} those about others{reason}."
+    others = f"{side} those about others{reason(finding)}"
+    return f"{finding.metric} scores texts about {about}{words} {size} {others}."
 
 
 @dataclass(frozen=True)

@@ -23,17 +23,15 @@ from assay.audits.effects import (
     outcome,
     row_means,
 )
+from assay.audits.wording import FEWEST_NEUTRAL, because, features, slopes
 from assay.core import Case, Estimate, Finding, Floats, Sample
 from assay.datasets.contexts import Context, Crossing, neutral_words
-from assay.datasets.lexicon import rarity
 from assay.grouping import grouped
 from assay.perturbations.lost_word import without_a_word
 from assay.statistics.intervals import Integers, label_codes
 
 _LOST = 2  # texts with a lost word per case
 _NEUTRAL = 1  # neutral words per case
-_EXPLAINED = 0.5  # the share of an effect from which the words are said to explain it
-_FEWEST_NEUTRAL = 10  # neutral words, below which letters and frequency cannot be told apart
 
 TERM, LOST, NEUTRAL = "term", "lost", "neutral"  # the first parts of roles; the group and the word follow
 
@@ -225,28 +223,19 @@ class Crossed:
         return [role.removeprefix(f"{NEUTRAL}/") for role in roles], np.array(effects)
 
     @cached_property
-    def slopes(self) -> tuple[float, float] | None:
-        """What one more letter and one more doubling of rarity do to the score of a neutral word."""
+    def _predicted(self) -> Floats | None:
+        """What its letters and its frequency predict for each term, from neutral words; (terms, reasons)."""
         words, effects = self._neutral
-        known = np.isfinite(effects)
-        if known.sum() < _FEWEST_NEUTRAL:
+        by_feature = slopes(np.array([features(word) for word in words]), effects) if words else None
+        if by_feature is None:
             return None
-        design = np.array([(1.0, *_features(word)) for word in words])[known]
-        _, letters, rare = np.linalg.lstsq(design, effects[known], rcond=None)[0]
-        return float(letters), float(rare)
+        return np.array([features(word) for _, word in self.terms]) * by_feature / self._unit
 
     def because(self, weights: Floats, value: float) -> str:
-        """What neutral words of the same length and frequency say of an effect: letters, frequency or
-        neither."""
-        if self.slopes is None or not abs(value) > 0:
+        """What neutral words of the same length and frequency say of an effect; nothing if there are none."""
+        if self._predicted is None or not value:
             return ""
-        features = np.array([_features(word) for _, word in self.terms])
-        parts = dict(
-            zip(("letters", "frequency"), (weights @ features) * self.slopes / self._unit, strict=True)
-        )
-        if sum(parts.values()) / value < _EXPLAINED:
-            return "neither"
-        return max(parts, key=lambda name: parts[name] / value)
+        return because(weights @ self._predicted, value)
 
     @cached_property
     def _unit(self) -> float:
@@ -294,7 +283,7 @@ class Crossed:
         """The range in which nine of ten neutral words lie, in lost words: the grey band of the chart."""
         _, effects = self._neutral
         known = effects[np.isfinite(effects)] / self._unit
-        if known.size >= _FEWEST_NEUTRAL:
+        if known.size >= FEWEST_NEUTRAL:
             low, high = np.quantile(known - known.mean(), [0.05, 0.95])
             band = Estimate(float(high - low), int(known.size), (float(low), float(high)))
             yield Finding.of(self.scores.scored, self.scores.slice, "neutral_band", band)
@@ -320,8 +309,3 @@ def _mean_of(places: Sequence[int], size: int) -> Floats:
     weights = np.zeros(size)
     weights[list(places)] = 1 / len(places)
     return weights
-
-
-def _features(word: str) -> tuple[float, float]:
-    """The letters of a word, and how rare it is (the rarest of several)."""
-    return float(len(word)), rarity(word)

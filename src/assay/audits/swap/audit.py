@@ -22,6 +22,7 @@ from assay.audits.effects import MARGIN, UNIT, read_slices
 from assay.audits.human.items import limited, part_names
 from assay.audits.swap.agreement import agreement_findings
 from assay.audits.swap.preference import GENDERS, LOST, NEUTRAL, SLICE, VERSIONS, preference_findings
+from assay.audits.wording import reason
 from assay.core import Case, Finding, Judgement, MadeOnce, Sample, Scored, Statistic
 from assay.datasets.kinds import describe_data
 from assay.datasets.pairs import StereotypePair, embedded_pairs, read_pair_files
@@ -42,9 +43,10 @@ def _prefers(finding: Finding) -> str:
     *kind, name = finding.slice.split("/")
     male, female = name.split("-", 1) if "word" in kind else GENDERS
     higher, lower = (male, female) if finding.value > 0 else (female, male)
+    texts = f"the {higher} version of a text {size} above the {lower} one"
     if "word" in kind:
-        return f"{finding.metric} scores a text with “{higher}” {size} above the same text with “{lower}”."
-    return f"{finding.metric} scores the {higher} version of a text {size} above the {lower} one."
+        texts = f"a text with “{higher}” {size} above the same text with “{lower}”"
+    return f"{finding.metric} scores {texts}{reason(finding)}."
 
 
 def _prefers_by_sign(finding: Finding) -> str:

@@ -18,6 +18,7 @@ from assay.audits.effects import (
     row_means,
     share_of,
 )
+from assay.audits.wording import because, features, slopes
 from assay.core import Estimate, Finding, Floats
 from assay.statistics.permutation import sign_test
 from assay.vocabulary import Rule
@@ -28,7 +29,6 @@ VERSIONS = ("original", "swapped")
 LOST = ("lost/original", "lost/swapped")
 NEUTRAL = "neutral"
 _BOTH = f"{SLICE}/both"
-_FEWEST = 2  # documents about either gender: one alone says nothing of how much they differ
 
 
 def preference_findings(scores: AlignedScores, *, rule: Rule, seed: int) -> Iterator[Finding]:
@@ -114,62 +114,86 @@ class Preference:
         text about women by the first less the second: half their sum is the effect of gender.
         """
         whole = self._balanced(self.advantage)
-        if whole.fewest < _FEWEST or not np.isfinite(self.costs).any():
+        if not whole.is_varied or not np.isfinite(self.costs).any():
             return
-        effects = {_BOTH: whole}
-        for word, here in self._words().items():
-            effects[f"{SLICE}/word/{word}"] = self._balanced(np.where(here, self.advantage, np.nan))
+        words = {word: self._balanced(self._advantage_of(word)) for word in self._words}
+        by_word = {f"{SLICE}/word/{word}": row for word, row in words.items() if row.is_varied}
+        effects = {_BOTH: whole} | by_word
         written = self._balanced(self.column(VERSIONS[0]) - self.column(VERSIONS[1]))
         *estimates, editing = self._estimates([*effects.values(), written])
         for (slice_, effect), estimate in zip(effects.items(), estimates, strict=True):
             evidence = self.scores.largest(effect.values * (1.0 if estimate.value >= 0 else -1.0))
-            yield Finding.of(self.scores.scored, slice_, "lost_words", estimate, evidence=evidence)
+            why = self._because(effect)
+            yield Finding.of(
+                self.scores.scored, slice_, "lost_words", estimate, evidence=evidence, because=why
+            )
         yield Finding.of(self.scores.scored, _BOTH, "edit_lost_words", editing)
         yield from self._flipped_decisions()
 
-    def _words(self) -> dict[str, NDArray[np.bool_]]:
-        """The texts in which one word alone was swapped, by that word; of words in enough texts."""
+    @cached_property
+    def _words(self) -> list[str]:
+        """The words that were swapped alone in some text."""
         words = [case.meta["words"] for case in self.scores.cases]
-        single = [own[0] for own in words if len(own) == 1]
-        masks = {word: np.array([own == [word] for own in words]) for word in dict.fromkeys(single)}
-        return {
-            word: here
-            for word, here in masks.items()
-            if min(self._n_clusters(here & self.about[gender]) for gender in GENDERS) >= _FEWEST
-        }
+        return list(dict.fromkeys(swapped[0] for swapped in words if len(swapped) == 1))
+
+    def _advantage_of(self, word: str) -> Floats:
+        """The male version's advantage in the texts in which one word alone was swapped."""
+        alone = np.array([case.meta["words"] == [word] for case in self.scores.cases])
+        return np.where(alone, self.advantage, np.nan)
 
     def _balanced(self, values: Floats) -> Balanced:
         """The mean of values, in which texts about men and texts about women weigh the same."""
         mean, influence = balanced_mean(values, self.about["male"])
         known = np.isfinite(values)
-        fewest = min(int((known & self.about[gender]).sum()) for gender in GENDERS)
+        fewest = min(self._n_documents(known & self.about[gender]) for gender in GENDERS)
         return Balanced(values, mean, influence, fewest)
 
     def _estimates(self, effects: Sequence[Balanced]) -> list[Estimate]:
-        """Effects in lost words."""
+        """Effects in lost words, as sure as the gender with fewer documents allows."""
         estimates = in_lost_words(
             np.array([effect.mean for effect in effects]),
             np.stack([effect.influence for effect in effects], axis=1),
-            # An effect is as sure as the gender with fewer texts allows.
-            [min(2 * effect.fewest, self._n_clusters(np.isfinite(effect.values))) for effect in effects],
+            [min(2 * effect.fewest, self._n_documents(np.isfinite(effect.values))) for effect in effects],
             self.costs,
             clusters=self.scores.clusters,
         )
         return [replace(estimate, n=effect.n) for effect, estimate in zip(effects, estimates, strict=True)]
+
+    @cached_property
+    def _wording(self) -> Floats:
+        """By how much the features of the male version of each text exceed those of the female one."""
+        by_version = [
+            [features(case.samples[role].hypothesis) for case in self.scores.cases] for role in VERSIONS
+        ]
+        written, swapped = map(np.array, by_version)
+        return np.where(self.about["male"][:, None], written - swapped, swapped - written)
+
+    @cached_property
+    def _slopes(self) -> Floats | None:
+        """What letters and rarity do to the male version's advantage, beside what gender does."""
+        return slopes(self._wording, self.advantage)
+
+    def _because(self, effect: Balanced) -> str:
+        """What letters and frequency of the swapped words say of an effect; nothing where there is none."""
+        if self._slopes is None or not effect.mean:
+            return ""
+        here = np.isfinite(effect.values)
+        predicted = (np.where(here, column, np.nan) for column in (self._wording * self._slopes).T)
+        return because([balanced_mean(column, self.about["male"])[0] for column in predicted], effect.mean)
 
     def _flipped_decisions(self) -> Iterator[Finding]:
         """Of 100 decisions against a text with a word lost, how many more the male version wins."""
         wins = outcome(self.version("male"), self.version("female", LOST), self._is_of_model)
         losses = outcome(self.version("female"), self.version("male", LOST), self._is_of_model)
         flips = self._balanced(100 * (wins - losses))
-        if flips.fewest:
+        if flips.fewest:  # documents about either gender
             yield Finding.of(self.scores.scored, _BOTH, "flipped_decisions", Estimate(flips.mean, flips.n))
 
     @property
     def _is_of_model(self) -> bool:
         return self.scores.scored.is_of_model
 
-    def _n_clusters(self, here: NDArray[np.bool_]) -> int:
+    def _n_documents(self, here: NDArray[np.bool_]) -> int:
         return len(set(self._clusters(here)))
 
     def _clusters(self, here: NDArray[np.bool_]) -> list[str]:
@@ -183,7 +207,12 @@ class Balanced:
     values: Floats  # by text; nan where a text has nothing to say
     mean: float
     influence: Floats
-    fewest: int  # texts of the gender that has fewer
+    fewest: int  # documents about the gender that has fewer
+
+    @property
+    def is_varied(self) -> bool:
+        """Whether either gender has several documents: one alone says nothing of how much they differ."""
+        return self.fewest > 1
 
     @property
     def n(self) -> int:
