@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from planted_decisions import Constant, MeanReader, Reader, Stretched, WordCount, asked, table, written
 
-from assay.audits.contrast import Contrast
+from assay.audits.contrast import KINDS, Contrast
 from assay.core import Case
 from assay.datasets.kinds import describe_data
 from assay.engine.cache import ScoreCache
@@ -120,7 +120,22 @@ def test_one_reference_is_held_out_and_rows_without_texts_are_counted(tmp_path: 
     assert notes == [
         "own: 6 of 20 items left out: no reworded and wrong text, or the same text twice",
         "own: 4 of 20 items left out: no candidates, or the same text twice",
+        "own: kinds of error of your own, with rows of their own: made-up-added; known: entity, hallucination, "
+        "negation, number, omission, place, relation, role, time",
     ]
+
+
+def test_a_misspelt_kind_is_named(tmp_path: Path) -> None:
+    rows = [_row(number) for number in range(20)]
+    for number, row in enumerate(rows):
+        row["wrong"] = {"text": row["wrong"]["text"], "kind": "entty" if number == 3 else "entity"}  # type: ignore[index]
+    notes = Contrast((written(tmp_path / "own.jsonl", rows),)).judge([]).notes
+    assert notes == ["own: kinds of error of your own, with rows of their own: entty; did you mean entity?"]
+
+
+def test_the_embedded_texts_have_the_known_kinds() -> None:
+    cases = [case for case in Contrast().cases() if case.slice.endswith("/contrast")]
+    assert {case.meta["kind"] for case in cases} == set(KINDS)
 
 
 def _of(cases: list[Case], part: str) -> list[Case]:

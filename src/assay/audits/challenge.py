@@ -7,13 +7,16 @@ that weigh the same; whether graver errors cost more stands beside it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from rapidfuzz.distance import OSA
 
 from assay.audits.base import DataAudit, check_known, in_words, order_in_words
 from assay.audits.corpora import right_order_statistic
@@ -102,7 +105,17 @@ class Challenge(DataAudit):
             if left_out:
                 why = "the bad text is empty, or is the good one"
                 notes.append(f"{name}: {left_out} of {len(choices)} pairs left out: {why}")
+            kinds = sorted({choice.kind for choice in choices})
+            alike = [f"{one} and {other}" for one, other in combinations(kinds, 2) if _are_alike(one, other)]
+            if alike:
+                notes.append(f"{name}: kinds that differ in one letter, misspelt? {', '.join(alike)}")
         return notes
+
+
+def _are_alike(kind: str, other: str) -> bool:
+    """Whether two names of kinds differ in one letter, and in no digit."""
+    one_letter = OSA.distance(kind, other) == 1
+    return one_letter and re.sub(r"\D", "", kind) == re.sub(r"\D", "", other)
 
 
 def _unused_name(path: Path, used: Iterable[str]) -> str:

@@ -28,6 +28,8 @@ from assay.audits.corpora import (
 from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores, largest, read_slices, right_order
 from assay.audits.severity import SEVERITY_ORDER, costs_of, severity_order
 from assay.core import Case, Finding, Judgement, Record, Scored, Statistic
+from assay.datasets.challenges import kind_name
+from assay.errors import suggest
 from assay.grouping import grouped, rows_by_label
 from assay.vocabulary import DataKind, Language, Question, Task
 
@@ -35,6 +37,10 @@ FAR, WRONG = "far", "wrong"  # right in other words, and false in nearly the sam
 BETTER, WORSE = "better", "worse"
 CANDIDATES = "candidates"
 EVERYWHERE = "all"
+# What is false in the embedded texts.
+KINDS = (
+    "entity", "hallucination", "negation", "number", "omission", "place", "relation", "role", "time",
+)  # fmt: skip
 _TASKS: tuple[Task, ...] = (
     "translation", "summarisation", "dialogue", "question-generation", "image-captioning", "data-to-text",
 )  # fmt: skip
@@ -117,7 +123,7 @@ def _contrast(record: Record) -> Item | None:
         return None
     near = matched_rewording(record, record.wrong.text)
     sound = {CLEAN: record.gold} | ({} if near is None else {REWORDED: near}) | {FAR: record.reworded[-1]}
-    kind = record.wrong.kind.strip().lower().replace(" ", "-").replace("/", "-")
+    kind = kind_name(record.wrong.kind)
     meta = {"aspect": "meaning", "kind": kind, "severity": record.wrong.severity}
     return Item(record, {**sound, WRONG: record.wrong.text}, meta)
 
@@ -130,15 +136,20 @@ def _candidates(record: Record) -> Item | None:
 
 
 def _notes(corpus: Corpus) -> Iterator[str]:
-    """How many items have no texts to ask about."""
+    """How many items have no texts to ask about, and kinds of error that the embedded texts do not have."""
+    contrasts = [_contrast(record) for record in corpus.records]
     lacks = {
-        "reworded and wrong text": sum(_contrast(record) is None for record in corpus.records),
+        "reworded and wrong text": contrasts.count(None),
         "candidates": sum(_candidates(record) is None for record in corpus.records),
     }
     for what, count in lacks.items():
         if count:
             total = len(corpus.records)
             yield f"{corpus.name}: {count} of {total} items left out: no {what}, or the same text twice"
+    unknown = sorted({item.meta["kind"] for item in contrasts if item} - set(KINDS))
+    if unknown:
+        named = ", ".join(f"{kind}{suggest(kind, KINDS)}" for kind in unknown)
+        yield f"{corpus.name}: kinds of error of your own, with rows of their own: {named}"
 
 
 def _task_findings(scores: AlignedScores) -> Iterator[Finding]:

@@ -54,7 +54,7 @@ def _choice(row: Row, number: int) -> ChallengePair:
         name,
         Sample(good, references, source, id=name),
         Sample(bad, references, source, id=name),
-        _plain(row.label("kind") or UNNAMED),
+        kind_name(row.label("kind") or UNNAMED),
         _severity(row),
         row.label("doc") or of_item,
     )
@@ -71,6 +71,6 @@ def _severity(row: Row) -> str:
     return severity
 
 
-def _plain(kind: str) -> str:
+def kind_name(kind: str) -> str:
     """A kind as a part of a slice."""
     return kind.strip().lower().replace(" ", "-").replace("/", "-")

@@ -166,7 +166,8 @@ class Preference:
             [features(case.samples[role].hypothesis) for case in self.scores.cases] for role in VERSIONS
         ]
         written, swapped = map(np.array, by_version)
-        return np.where(self.about["male"][:, None], written - swapped, swapped - written)
+        by_gender = np.where(self.about["male"][:, None], written - swapped, swapped - written)
+        return np.asarray(by_gender)
 
     @cached_property
     def _slopes(self) -> Floats | None:
