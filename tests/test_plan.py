@@ -206,6 +206,8 @@ def test_a_hybrid_reads_as_much_as_its_dearest_part() -> None:
     assert parse("0.5*chrf+rougeL").metric.cost == "words"
     assert parse("chrf+bertscore-f").metric.cost == "encoder"
     assert parse("chrf+gpt-ppl").metric.cost == "causal"
+    assert parse("embedding-average").metric.cost == "words"
+    assert parse("greedy-matching").metric.cost == "encoder"
 
 
 def test_a_metric_that_is_fitted_reads_the_words_of_associations() -> None:

@@ -20,6 +20,7 @@ from assay.metrics.common import metric
 from assay.metrics.text import Reduce, Tokenize, compare_references, distinct_texts, tokens
 from assay.models.vectors import Embeddings, embeddings
 from assay.models.weights import pin
+from assay.vocabulary import Cost
 
 _Rows = Mapping[str, list[int]]  # of the vectors, by text
 
@@ -73,7 +74,11 @@ class Static(Metric):
 
 @dataclass(frozen=True)
 class _Pooled(Static):
-    """The cosine of one vector per text."""
+    """The cosine of one vector per text: vectors are looked up and added, no model is run."""
+
+    @property
+    def cost(self) -> Cost:
+        return "words"
 
     @staticmethod
     @abstractmethod
