@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from assay.audits.effects import UNIT
 from assay.core import Estimate
+from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.answers import Answer, outcome_of, subject_of
 from assay.reading.text import amount, number
@@ -16,6 +17,7 @@ from assay.vocabulary import TASKS
 EVERYTHING = "all tasks"
 NAMED = 2  # blind spots and groups that a line names
 _NOT_ASKED = Answer("fairness", {})
+_NAMES = {task: facts["name"] for task, facts in toml_file("report", "tasks").items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Ranking:
     kinds: int  # of errors that change the meaning, decided by every ranked metric
     items: int  # decisions about them
     best: str = ""  # the metric to use; empty where none can be recommended
+    closest: str = ""  # where none is good enough, the best of them; empty where too little is known
     advice: str = ""  # the recommendation in one sentence
     reason: str = ""  # why, in full sentences
     unnoticed: tuple[str, ...] = ()  # kinds of error to which every metric is blind
@@ -106,7 +109,12 @@ class Ranking:
     @property
     def name(self) -> str:
         """The task as a sentence names it."""
-        return self.task.replace("-", " ")
+        return _NAMES.get(self.task) or self.task.replace("-", " ")
+
+    @property
+    def why(self) -> str:
+        """The first sentence of the reason."""
+        return f"{self.reason.partition('. ')[0].rstrip('.')}."
 
     @property
     def ranked(self) -> list[Line]:

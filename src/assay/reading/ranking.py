@@ -7,7 +7,7 @@ metric stands behind those that decide surely better on the same items; metrics 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, get_args
@@ -21,7 +21,7 @@ from assay.language import language_name
 from assay.reading.answers import answers
 from assay.reading.decisions import Against, Decisions, Order, decisions_of, mean_order
 from assay.reading.lines import EVERYTHING, Kinds, Line, People, Ranking
-from assay.reading.recommendation import COIN, FEWEST_METRICS, recommended
+from assay.reading.recommendation import COIN, FEWEST_METRICS, over_all, recommended
 from assay.reading.results import StoredRun
 from assay.reading.shipped import AGREEMENT, identity, public_ratings
 from assay.reading.verdicts import Row, checks, rows_of
@@ -47,25 +47,27 @@ _RANKED_BY = ("errors", "reworded")  # of the columns, beside agreement with peo
 def rankings(run: StoredRun) -> list[Ranking]:
     """One ranking per task, the user's own data first; none where no audit asked about errors."""
     if "rankings" not in vars(run):
-        vars(run)["rankings"] = list(_rankings(run))
+        vars(run)["rankings"] = _rankings(run)
     return list(vars(run)["rankings"])
 
 
-def _rankings(run: StoredRun) -> Iterator[Ranking]:
+def _rankings(run: StoredRun) -> list[Ranking]:
     own, embedded = _tasks(run)
     several = len({*own, *embedded}) > 1
     tasks = [*own, *([EVERYTHING] if several else []), *embedded]
     facts, rated = _facts(run), _Rated(run)
     tables = []
     for task in tasks:
-        people = rated.on(task, is_own=task in own)
+        compared = [metric for metric, line in facts.items() if line.can_be_ranked(task)]
+        people = rated.on(task, compared, is_own=task in own)
         lines = [replace(line, rated=people.get(metric)) for metric, line in facts.items()]
         starts = (*own, *embedded) if task == EVERYTHING else (task,)
         tables.append(replace(_ranked(run, lines, task), is_own=task in own, texts=_whose(run, own, starts)))
     whole = [line for table in tables if table.task == EVERYTHING for line in table.lines]
     overall = {line.metric: line.rank for line in whole if line.rank is not None}
-    for table in tables:
-        yield recommended(table, overall)
+    advised = [recommended(table, overall) for table in tables]
+    by_task = [table for table in advised if table.task != EVERYTHING]
+    return [over_all(table, by_task) if table.task == EVERYTHING else table for table in advised]
 
 
 def _tasks(run: StoredRun) -> tuple[list[str], list[str]]:
@@ -139,28 +141,29 @@ class _Rated:
             for metric, about in run.about["metrics"].items()
         }
 
-    def on(self, task: str, *, is_own: bool) -> dict[str, People]:
+    def on(self, task: str, compared: Sequence[str], *, is_own: bool) -> dict[str, People]:
         """The agreement of every metric that has one on the texts of a task.
 
         Ratings of the user's own stand for the user's file, and for all tasks together.
         """
         if self.own and (is_own or task == EVERYTHING):
-            return _on_shared(self.own, is_public=False)
+            return _on_shared(self.own, compared, is_public=False)
         if is_own:
             return {}
         chosen = {
             metric: [row for row in rows if task in (EVERYTHING, _start(row))]
             for metric, rows in self.public.items()
         }
-        return _on_shared(chosen, is_public=True)
+        return _on_shared(chosen, compared, is_public=True)
 
 
-def _on_shared(rated: Mapping[str, Sequence[Row]], *, is_public: bool) -> dict[str, People]:
-    """The mean agreement of each metric over the ratings that all of them have."""
+def _on_shared(
+    rated: Mapping[str, Sequence[Row]], compared: Sequence[str], *, is_public: bool
+) -> dict[str, People]:
+    """The mean agreement of each metric over the ratings that all metrics to be compared have."""
     by_set = {metric: {row["slice"]: row for row in rows} for metric, rows in rated.items() if rows}
-    if not by_set:
-        return {}
-    shared = set.intersection(*(set(rows) for rows in by_set.values()))
+    asked = [set(rows) for metric, rows in by_set.items() if metric in compared]
+    shared = set.intersection(*asked) if asked else set()
     people = {}
     for metric, rows in by_set.items():
         chosen = {slice_: row for slice_, row in rows.items() if slice_ in shared} or rows

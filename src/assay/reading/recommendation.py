@@ -18,6 +18,7 @@ import numpy as np
 from assay.audits.effects import BAR, UNIT
 from assay.core import Estimate
 from assay.files import toml_file
+from assay.grouping import grouped
 from assay.reading.answers import subject_of
 from assay.reading.lines import EVERYTHING, Line, Ranking, listed, unfair_to
 
@@ -32,20 +33,24 @@ _TASKS: Mapping[str, Mapping[str, str]] = toml_file("report", "tasks")
 def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     """The ranking with its recommendation; `overall` has the rank of metrics over all tasks."""
     if objection := _too_little(ranking):
-        return _none(ranking, objection)
+        return _unknown(ranking, objection)
     top = [line for line in ranking.ranked if line.rank == 1]
     safe = [line for line in top if ranking.task == EVERYTHING or not line.rewarded]
     if not safe:
-        return _none(ranking, _nobody_is_safe(ranking, top))
-    leader = max(safe, key=lambda line: line.merit)
+        return _not_good_enough(ranking, _highest(top), _nobody_is_safe(ranking, top))
     fit = [line for line in safe if not _shortcoming(line, ranking)]
     if not fit:
-        reason = f"{_shortcoming(leader, ranking)} The best of these {len(ranking.ranked)}: {_praise(leader)}"
-        return _none(ranking, reason)
-    best = min(fit, key=lambda line: _preference(line, overall))
+        leader = _highest(safe)
+        return _not_good_enough(ranking, leader, f"{_shortcoming(leader, ranking)} {_praise(leader)}")
+    candidates = [line for line in fit if not _is_open(line, ranking)]
+    if not candidates:
+        why = _TASKS[ranking.task]["open"]
+        reason = f"Agreement with people was not measured, and without it no score says much here: {why}."
+        return _unknown(ranking, f"{reason} On errors alone, {_praise(_highest(fit))}")
+    best = min(candidates, key=lambda line: _preference(line, overall))
     reasons = [
-        _praise(best),
-        _tied(best, [line for line in fit if line is not best], overall),
+        f"Best over all tasks: {_praise(best)}" if ranking.task == EVERYTHING else _praise(best),
+        _tied(best, [line for line in candidates if line is not best], overall),
         *(_passed_over(line) for line in top if line not in safe),
         _misled(best),
         _unread(best, ranking.task),
@@ -55,19 +60,50 @@ def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     return replace(ranking, best=best.metric, advice=_advice(ranking, best), reason=reason)
 
 
+def over_all(ranking: Ranking, tasks: Sequence[Ranking]) -> Ranking:
+    """The ranking of all tasks, which says for which tasks to use which metric, and for which none."""
+    uses = grouped((task for task in tasks if task.best), lambda task: task.best)
+    parts = [f"{metric} for {_names(served)}" for metric, served in uses.items()]
+    sentences = [f"use {listed(parts)}"] if parts else []
+    if weak := [task for task in tasks if task.closest]:
+        sentences.append(f"for {_names(weak)} none of these metrics is good enough alone")
+    if unknown := [task for task in tasks if not task.best and not task.closest]:
+        sentences.append(f"for {_names(unknown)} too little is known to recommend one")
+    advice = "; ".join(sentences)
+    return replace(ranking, best=ranking.best if uses else "", advice=advice[:1].upper() + advice[1:])
+
+
+def _names(tasks: Sequence[Ranking]) -> str:
+    """The names of tasks, and for which of them a metric is recommended on errors alone."""
+    return listed([f"{task.name} (on errors alone)" if _is_on_errors_alone(task) else task.name for task in tasks])
+
+
+def _is_on_errors_alone(ranking: Ranking) -> bool:
+    """Whether nothing is known of how the recommended metric agrees with people."""
+    return any(line.metric == ranking.best and line.people is None for line in ranking.lines)
+
+
 def _advice(ranking: Ranking, best: Line) -> str:
     """The recommendation in one sentence, which says on what it rests."""
-    count = len(ranking.ranked)
-    if ranking.task == EVERYTHING:
-        return f"Of these {count} metrics {best.metric} decides best over all tasks; choose by task"
-    if best.people is None:
-        unknown = "whether it agrees with people was not measured"
-        return f"Of these {count} metrics use {best.metric} for {ranking.name}, on errors alone: {unknown}"
-    return f"Of these {count} metrics use {best.metric} for {ranking.name}"
+    alone = ", on errors alone: whether it agrees with people was not measured" if best.people is None else ""
+    return f"Of these {len(ranking.ranked)} metrics use {best.metric} for {ranking.name}{alone}"
 
 
-def _none(ranking: Ranking, reason: str) -> Ranking:
+def _unknown(ranking: Ranking, reason: str) -> Ranking:
+    """The ranking of a task of which too little is known to recommend a metric."""
     return replace(ranking, advice=f"No metric is recommended for {ranking.name}", reason=reason)
+
+
+def _not_good_enough(ranking: Ranking, leader: Line, reason: str) -> Ranking:
+    """The ranking of a task for which even the best metric decides too badly."""
+    advice = f"None of these {len(ranking.ranked)} metrics is good enough alone for {ranking.name}"
+    return replace(
+        ranking, closest=leader.metric, advice=f"{advice}; the best of them is {leader.metric}", reason=reason
+    )
+
+
+def _highest(lines: Sequence[Line]) -> Line:
+    return max(lines, key=lambda line: line.merit)
 
 
 def _too_little(ranking: Ranking) -> str:
@@ -106,7 +142,7 @@ def _unfairness(line: Line) -> tuple[bool, float, int]:
 
 def _nobody_is_safe(ranking: Ranking, top: Sequence[Line]) -> str:
     """Why nothing is recommended where all that nobody beats prefer an error of meaning to a sound text."""
-    best = max(top, key=lambda line: line.merit)
+    best = _highest(top)
     parts = [f"{best.metric} decides best, but {_prefers(best)}.", _praise(best)]
     if other := next((line for line in ranking.ranked if not line.rewarded), None):
         behind = f"{best.merit - other.merit:.0f} of 100 decisions behind"
@@ -131,8 +167,7 @@ def _shortcoming(best: Line, ranking: Ranking) -> str:
     if _decide_alike(ranking.ranked):
         return f"All {len(ranking.ranked)} metrics decide alike, and nothing else tells them apart."
     if _end(best.errors, 1) < BAR:
-        where = "where an error changes the meaning"
-        return f"Even the best is surely right in fewer than three of four cases {where}."
+        return "Even the best is right in fewer than three of four decisions where an error changes the meaning."
     coins = {
         "where an error changes the meaning": best.errors,
         "where the sound text is reworded": best.reworded,
@@ -141,10 +176,12 @@ def _shortcoming(best: Line, ranking: Ranking) -> str:
     tossed = [words for words, order in coins.items() if order is not None and _end(order, 0) <= COIN]
     if tossed:
         return f"Even the best cannot be told from a coin {listed(tossed)}."
-    why = _TASKS.get(ranking.task, {}).get("open")
-    if why and best.people is None:
-        return f"Agreement with people was not measured, and without it no score says much here: {why}."
     return ""
+
+
+def _is_open(line: Line, ranking: Ranking) -> bool:
+    """Whether one good text says little about another in this task, and agreement with people is unknown."""
+    return line.people is None and "open" in _TASKS.get(ranking.task, {})
 
 
 def _end(order: Estimate | None, side: int) -> float:

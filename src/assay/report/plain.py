@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.reading.answers import answers
-from assay.reading.lines import EVERYTHING, Ranking, caption, listed, sources, table_rows
+from assay.reading.lines import caption, sources, table_rows
 from assay.reading.names import shown
 from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
@@ -52,23 +52,9 @@ def _verdict_rows(run: StoredRun) -> list[dict[str, str]]:
 
 
 def headlines(run: StoredRun) -> list[str]:
-    """What stands around the table: of what its numbers are, what is recommended, and that by task."""
-    first, *others = rankings(run)
-    lines = [caption(first), f"{first.advice}. {first.reason}"]
-    if first.task == EVERYTHING:
-        lines.append(by_task(others))
-    return lines
-
-
-def by_task(ranked: Sequence[Ranking]) -> str:
-    """The recommendation of each task in a word: `By task: translation chrf, dialogue none.`"""
-    named: dict[str, list[str]] = {}
-    for ranking in ranked:
-        named.setdefault(ranking.best, []).append(ranking.name)
-    none = named.pop("", [])
-    parts = [f"{best} for {listed(tasks)}" for best, tasks in named.items()]
-    parts += [f"none for {listed(none)}"] if none else []
-    return f"By task: {'; '.join(parts)}."
+    """What stands around the table: of what its numbers are, what is recommended, and why."""
+    first = rankings(run)[0]
+    return [caption(first), f"{first.advice}.", first.reason]
 
 
 def document(run: StoredRun) -> dict[str, Any]:

@@ -34,26 +34,38 @@ function failureList(title, listed, nothing, example) {
     example === undefined ? null : exampleCard(example)];
 }
 
-// What is not settled, and what would settle it.
-function openList(open) {
+// What is not settled, counted as in the one table, and what would settle it.
+function openList(metric, open) {
+  if (!open.length) return [];
+  const line = shownLine(metric), [, tried, unknown] = line.blind || [[], 0, 0], [settled, asked] = line.fairness || [0, 0];
+  const counts = [[unknown, tried, "kinds of error"], [asked - settled, asked, "questions of fairness"]].filter(([count]) => count);
   const items = open.slice(0, 8).map((i) => el("li", null, el("a", { href: findingLink(i), text: says(i) }), el("small", { text: ` ${settlingOr(i, "")}` })));
-  return open.length ? [el("h2", { text: `Not settled: ${open.length}` }), el("ul", { class: "plain" }, ...items, open.length > 8 ? el("li", null, el("small", { text: `and ${open.length - 8} more` })) : null)] : [];
+  return [el("h2", { text: `Not settled: ${counts.map(([count, all, what]) => `${count} of ${all} ${what}`).join(", ") || open.length}` }), el("ul", { class: "plain" }, ...items),
+    el("p", null, el("a", { href: `#/findings?metric=${encodeURIComponent(metric)}&verdict=inconclusive`, text: "Everything that is not settled, and what would settle it" }))];
+}
+
+// What the one table says of a metric in the chosen task; where there is no table, its verdicts.
+function answerBoxes(metric) {
+  const rows = [...document.querySelectorAll(".task:not([hidden]) tbody tr, .verdicts tbody tr")];
+  const cells = [...rows.find((row) => row.dataset.metric === metric).cells].filter(({ dataset }) => dataset.label && !dataset.label.startsWith("texts"));
+  const boxes = cells.map((cell) => el("li", { class: cell.className }, el("span", { text: cell.dataset.label }), ...cell.cloneNode(true).childNodes));
+  const hasPeople = cells.some(({ dataset }) => dataset.label.startsWith("people") || dataset.label.includes("agree"));
+  return el("ul", { class: "answers" }, ...boxes, hasPeople ? null : el("li", null, el("span", { text: "people: the text that people rate higher" }), el("small", { text: "not measured: give your ratings to assay run human" })));
 }
 
 async function metricPage(metric) {
   const page = field("metric-page");
   if (!run.metrics.includes(metric)) { page.replaceChildren(el("h1", { text: `${metric} is not in this report` }), el("p", null, el("a", { href: "#/", text: "Back to the answer" }))); return; }
   const failed = failuresOf(metric);
-  const verdicts = [...document.querySelectorAll(".verdicts tbody tr")].find((row) => row.dataset.metric === metric);
   await loadEvidence();
   const unfair = failed.fairness[0] ?? largestEffect(metric);
   page.replaceChildren(...[
     el("p", null, el("a", { href: "#/", text: "← all metrics" })), el("h1", { text: metric }),
-    el("ul", { class: "answers" }, ...[...verdicts.cells].slice(1).map((cell) => el("li", { class: cell.className }, el("span", { text: cell.dataset.label }), ...[...cell.cloneNode(true).childNodes]))),
+    answerBoxes(metric),
     el("h2", { text: "How often it decides rightly" }), profileView(metric),
     ...failureList("Errors it does not notice, or prefers", failed.robustness, `${noFailure("robustness", metric)}.`, failed.robustness[0]),
     ...failureList("Whom it is unfair to", failed.fairness, `${noFailure("fairness", metric)}${unfair === undefined ? "" : `; ${effectWords(unfair)}`}.`, unfair),
-    ...openList(unsettledOf(metric)),
+    ...openList(metric, unsettledOf(metric)),
     ...(failed.agreement.length ? failureList("Where it disagrees with people", failed.agreement, "") : []),
     el("p", null, el("a", { href: `#/findings?metric=${encodeURIComponent(metric)}`, text: `All findings of ${metric}` })),
   ].filter(Boolean));

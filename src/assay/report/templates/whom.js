@@ -144,9 +144,12 @@ function failureLines(listed, most, nothing) {
   return el("ul", null, ...lines, kinds.size > most ? el("li", null, el("small", { text: `and ${kinds.size - most} more` })) : null);
 }
 
+// The line of a metric in the table of the chosen task.
+const shownLine = (metric) => (run.tasks.find(({ task }) => task === shownTask()) || { lines: {} }).lines[metric] || {};
+
 // What stands in place of failures where there is none: how much of what was asked is known.
 function noFailure(question, metric) {
-  const { lines } = run.tasks.find(({ task }) => task === shownTask()) || { lines: {} }, line = lines[metric] || {};
+  const line = shownLine(metric);
   const [, tried, unknown] = line.blind || [[], 0, 0];
   const [settled, total] = question === "fairness" ? line.fairness || [0, 0] : [tried - unknown, tried];
   if (!total) return "not measured";
