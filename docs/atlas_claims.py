@@ -160,7 +160,7 @@ def by_findings(rows: Sequence[Row], bar: float, *, above: bool) -> Told:
         return UNMEASURED, "no metric here was asked."
     numbers = [Number(row["value"], (row["ci_low"], row["ci_high"])) for row in settled]
     answers = {each.above(bar) if above else each.below(bar) for each in numbers}
-    answer = next(iter(answers)) if len(answers) == 1 else "mixed"
+    answer = answers.pop() if len(answers) == 1 else UNKNOWN
     return answer, "; ".join(map(in_words, settled)) + "."
 
 

@@ -9,7 +9,7 @@ import pytest
 from assay.core import Estimate, Statistic
 from assay.reading.answers import Answer
 from assay.reading.lines import EVERYTHING, Kinds, Line, People, Ranking
-from assay.reading.recommendation import recommended
+from assay.reading.recommendation import over_all, recommended
 from assay.reading.verdicts import AuditInfo, Row
 
 ORDER = Statistic("right_order", "", "of 100", bad="low", bar=75.0)
@@ -95,8 +95,8 @@ def test_of_tied_metrics_one_that_may_be_right_in_three_of_four_is_recommended()
     assert answer(weak, strong, overall={"weak": 1, "strong": 2}).best == "strong"
     weaker = line("weaker", errors=right(65), merit=70)
     told = answer(weak, weaker, overall={"weak": 2, "weaker": 1})
-    assert not told.best
-    assert "The best of these 2: weak is right in 70" in told.reason
+    assert (told.best, told.closest) == ("", "weak")
+    assert "an error changes the meaning. weak is right in 70" in told.reason
 
 
 def test_the_price_of_an_unfair_metric_is_named() -> None:
@@ -115,28 +115,70 @@ def test_the_price_of_an_unfair_metric_is_named() -> None:
         ((line("alone"),), 20, "There is one metric here, and nothing to compare it with."),
         ((line("one"), line("other", rank=None)), 20, "1 of these 2 metrics decided enough to be compared."),
         ((line("one"), line("other", rank=2)), 4, "Only 4 kinds of error of meaning could be tried"),
-        ((line("one", errors=right(70)), line("other", rank=2)), 20, "Even the best is surely right in fewer than three of four cases"),
         (
-            (line("one", reworded=right(51)), line("other", rank=2)), 20,
-            "Even the best cannot be told from a coin where the sound text is reworded.",
+            (line("one"), line("other", merit=80.2)),
+            20,
+            "All 2 metrics decide alike, and nothing else tells them apart.",
         ),
-        (
-            (line("one", errors=right(80, 40)), line("other", rank=2)), 20,
-            "Even the best cannot be told from a coin where an error changes the meaning.",
-        ),
-        (
-            (line("one", rated=People(right(51), ("TED",), True)), line("other", rank=2)), 20,
-            "cannot be told from a coin when it decides between texts that people rated",
-        ),
-        ((line("one"), line("other", merit=80.2)), 20, "All 2 metrics decide alike, and nothing else tells them apart."),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_recommended_where_too_little_is_known(
     lines: tuple[Line, ...], kinds: int, reason: str
 ) -> None:
     told = answer(*lines, kinds=kinds)
-    assert (told.best, told.advice) == ("", "No metric is recommended for translation")
+    assert (told.best, told.closest, told.advice) == ("", "", "No metric is recommended for translation")
     assert reason in told.reason
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            (line("one", errors=right(70)), line("other", rank=2)),
+            "Even the best is right in fewer than three of four decisions where an error changes the meaning.",
+        ),
+        (
+            (line("one", reworded=right(51)), line("other", rank=2)),
+            "Even the best cannot be told from a coin where the sound text is reworded.",
+        ),
+        (
+            (line("one", errors=right(80, 40)), line("other", rank=2)),
+            "Even the best cannot be told from a coin where an error changes the meaning.",
+        ),
+        (
+            (line("one", rated=People(right(51), ("TED",), True)), line("other", rank=2)),
+            "cannot be told from a coin when it decides between texts that people rated",
+        ),
+    ],
+)  # fmt: skip
+def test_none_is_good_enough_where_even_the_best_decides_badly(lines: tuple[Line, ...], reason: str) -> None:
+    told = answer(*lines)
+    assert told.best == ""
+    assert told.advice == (
+        f"None of these 2 metrics is good enough alone for translation; the best of them is {told.closest}"
+    )
+    assert reason in told.reason
+
+
+def test_over_all_tasks_it_is_said_for_which_to_use_which_metric_and_for_which_none() -> None:
+    rated = line("good", rated=People(right(64), ("TED",), True))
+    everything = answer(rated, line("bad", rank=2), task=EVERYTHING)
+    assert everything.reason.startswith("Best over all tasks: good is right in 85 of 100")
+    captions = answer(rated, line("bad", rank=2), task="image-captioning")
+    data = answer(line("other"), line("bad", rank=2), task="data-to-text")
+    weak = answer(line("weak", errors=right(70)), line("bad", rank=2))
+    open_ended = answer(line("good"), line("bad", rank=2), task="open-ended")
+    told = over_all(everything, [captions, data, weak, open_ended])
+    assert (told.best, told.advice) == (
+        "good",
+        "Use good for image captioning and other for data-to-text (on errors alone); for translation none of these "
+        "metrics is good enough alone; for open-ended text too little is known to recommend one",
+    )
+    nothing = over_all(everything, [weak])
+    assert (nothing.best, nothing.advice) == (
+        "",
+        "For translation none of these metrics is good enough alone",
+    )
 
 
 def test_a_metric_that_prefers_what_is_false_is_passed_over_or_bars_the_answer() -> None:
@@ -158,7 +200,7 @@ def test_a_metric_that_prefers_what_is_false_is_passed_over_or_bars_the_answer()
 def test_where_many_answers_are_good_agreement_with_people_is_needed() -> None:
     lines = (line("good"), line("bad", rank=2))
     told = answer(*lines, task="dialogue")
-    assert told.best == ""
+    assert (told.best, told.closest) == ("", "")
     assert "without it no score says much here: one turn has many good replies." in told.reason
     rated = line("good", rated=People(right(62), ("FED",), True))
     assert answer(rated, lines[1], task="dialogue").best == "good"

@@ -14,6 +14,7 @@ from assay.reading.results import StoredRun
 READ_FIRST, LEFT_OUT, METHOD = "Read first", "What was left out", "How it was measured"
 _WORDS: dict[str, list[str]] = toml_file("report", "words")["notes"]
 _NAMED = 2  # audits and metrics that a note names
+_MISFIT = re.compile(r"(\S+) does not fit ([\w-]+): (.*)")  # a metric, an audit, and why
 _VARIES = re.compile(r"\S*/\S*|[\d.,]*\d|(?<=: )\w.*$")  # slices, numbers, and lists at the end
 
 
@@ -66,6 +67,7 @@ def _weight(of_pattern: tuple[tuple[str, str], list[_Note]]) -> int:
 
 def _parsed(note: str, run: StoredRun) -> _Note:
     """`stress: bleu: no score ...` to its parts."""
+    note = _MISFIT.sub(r"\2: \1: does not fit, since \3", note)
     audit, text = _split(note, run.about["audits"])
     metric, text = _split(text, run.metrics)
     return _Note(text, audit, metric)

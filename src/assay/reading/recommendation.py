@@ -38,10 +38,10 @@ def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     safe = [line for line in top if ranking.task == EVERYTHING or not line.rewarded]
     if not safe:
         return _not_good_enough(ranking, _highest(top), _nobody_is_safe(ranking, top))
-    fit = [line for line in safe if not _shortcoming(line, ranking)]
+    fit = [line for line in safe if not _shortcoming(line)]
     if not fit:
         leader = _highest(safe)
-        return _not_good_enough(ranking, leader, f"{_shortcoming(leader, ranking)} {_praise(leader)}")
+        return _not_good_enough(ranking, leader, f"{_shortcoming(leader)} {_praise(leader)}")
     candidates = [line for line in fit if not _is_open(line, ranking)]
     if not candidates:
         why = _TASKS[ranking.task]["open"]
@@ -75,7 +75,9 @@ def over_all(ranking: Ranking, tasks: Sequence[Ranking]) -> Ranking:
 
 def _names(tasks: Sequence[Ranking]) -> str:
     """The names of tasks, and for which of them a metric is recommended on errors alone."""
-    return listed([f"{task.name} (on errors alone)" if _is_on_errors_alone(task) else task.name for task in tasks])
+    return listed(
+        [f"{task.name} (on errors alone)" if _is_on_errors_alone(task) else task.name for task in tasks]
+    )
 
 
 def _is_on_errors_alone(ranking: Ranking) -> bool:
@@ -107,7 +109,7 @@ def _highest(lines: Sequence[Line]) -> Line:
 
 
 def _too_little(ranking: Ranking) -> str:
-    """Why the table is too small to recommend anything from; empty where it is not."""
+    """Why the table says too little to recommend anything; empty where it says enough."""
     ranked = ranking.ranked
     if len(ranking.lines) < FEWEST_METRICS:
         praise = "".join(f" {_praise(line)}" for line in ranked)
@@ -118,6 +120,8 @@ def _too_little(ranking: Ranking) -> str:
     if ranking.kinds < FEWEST_KINDS:
         kinds = f"{ranking.kinds} kind{'' if ranking.kinds == 1 else 's'} of error"
         return f"Only {kinds} of meaning could be tried; fewer than {FEWEST_KINDS} say too little."
+    if _decide_alike(ranked):
+        return f"All {len(ranked)} metrics decide alike, and nothing else tells them apart."
     return ""
 
 
@@ -162,12 +166,12 @@ def _passed_over(line: Line) -> str:
     return f"{line.metric} is passed over: it {_prefers(line)}."
 
 
-def _shortcoming(best: Line, ranking: Ranking) -> str:
+def _shortcoming(best: Line) -> str:
     """Why one of the best metrics is not to be recommended; empty where nothing is held against it."""
-    if _decide_alike(ranking.ranked):
-        return f"All {len(ranking.ranked)} metrics decide alike, and nothing else tells them apart."
     if _end(best.errors, 1) < BAR:
-        return "Even the best is right in fewer than three of four decisions where an error changes the meaning."
+        return (
+            "Even the best is right in fewer than three of four decisions where an error changes the meaning."
+        )
     coins = {
         "where an error changes the meaning": best.errors,
         "where the sound text is reworded": best.reworded,

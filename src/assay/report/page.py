@@ -218,7 +218,11 @@ def _core(run: StoredRun, ranked: Sequence[Ranking]) -> dict[str, Any]:
         "titles": {name: audit.title for name, audit in audits.items()},
         "colours": VERDICT_COLOURS,
         "tasks": [
-            {"task": table.task, "lines": {line.metric: _numbers(line) for line in table.lines}}
+            {
+                "task": table.task,
+                "name": table.name,
+                "lines": {line.metric: _numbers(line) for line in table.lines},
+            }
             for table in ranked
         ],
     }

@@ -16,7 +16,7 @@ function profileView(metric) {
     numbers[1] === null ? null : el("small", { text: ` [${Math.round(numbers[1])}, ${Math.round(numbers[2])}]` })) : el("td", { "data-label": title }, el("small", { text: "not measured" }));
   return el("div", { class: "scroll" }, el("table", { class: "ranking profile" }, el("caption", { class: "hidden", text: `Right decisions of ${metric} by task` }),
     el("thead", null, el("tr", null, el("th", { scope: "col", text: "right of 100 decisions" }), ...columns.map(([, title]) => el("th", { scope: "col", text: title })))),
-    el("tbody", null, ...tasks.map(({ task, lines }) => el("tr", null, el("th", { scope: "row", text: inWords(task) }), ...columns.map(([name, title]) => cell(lines[metric][name], title)))))));
+    el("tbody", null, ...tasks.map(({ name, lines }) => el("tr", null, el("th", { scope: "row", text: name }), ...columns.map(([name, title]) => cell(lines[metric][name], title)))))));
 }
 
 // The gravest finding of a list with its example, under a cover where it may offend.
@@ -50,7 +50,8 @@ function answerBoxes(metric) {
   const cells = [...rows.find((row) => row.dataset.metric === metric).cells].filter(({ dataset }) => dataset.label && !dataset.label.startsWith("texts"));
   const boxes = cells.map((cell) => el("li", { class: cell.className }, el("span", { text: cell.dataset.label }), ...cell.cloneNode(true).childNodes));
   const hasPeople = cells.some(({ dataset }) => dataset.label.startsWith("people") || dataset.label.includes("agree"));
-  return el("ul", { class: "answers" }, ...boxes, hasPeople ? null : el("li", null, el("span", { text: "people: the text that people rate higher" }), el("small", { text: "not measured: give your ratings to assay run human" })));
+  const source = document.querySelector(".task:not([hidden]) .sources");
+  return [el("ul", { class: "answers" }, ...boxes, hasPeople ? null : el("li", null, el("span", { text: "people: the text that people rate higher" }), el("small", { text: "not measured: give your ratings to assay run human" }))), source && source.cloneNode(true)];
 }
 
 async function metricPage(metric) {
@@ -61,7 +62,7 @@ async function metricPage(metric) {
   const unfair = failed.fairness[0] ?? largestEffect(metric);
   page.replaceChildren(...[
     el("p", null, el("a", { href: "#/", text: "← all metrics" })), el("h1", { text: metric }),
-    answerBoxes(metric),
+    ...answerBoxes(metric),
     el("h2", { text: "How often it decides rightly" }), profileView(metric),
     ...failureList("Errors it does not notice, or prefers", failed.robustness, `${noFailure("robustness", metric)}.`, failed.robustness[0]),
     ...failureList("Whom it is unfair to", failed.fairness, `${noFailure("fairness", metric)}${unfair === undefined ? "" : `; ${effectWords(unfair)}`}.`, unfair),

@@ -74,8 +74,7 @@ function showWhom() {
   const failed = [];
   for (let i = 0; i < f.value.length && named("verdict", i) === "fail"; i++)
     if (run.questions[named("audit", i)] === "fairness" && wanted.metrics.has(named("metric", i))) failed.push(i);
-  const isWord = (i) => named("slice", i).includes("/word/");
-  const told = different([...failed.filter((i) => !isWord(i)), ...failed.filter(isWord)]);
+  const told = different(groupsFirst(failed));
   const first = told.filter((i) => told.slice(0, told.indexOf(i)).filter((other) => named("metric", other) === named("metric", i)).length < 3).slice(0, 8);
   const hit = (attribute) => [...attribute.lines.values()].flatMap((cells) => [...cells.values()]).filter((i) => named("verdict", i) === "fail").length;
   listed.sort((a, b) => b.grouped - a.grouped || hit(b) - hit(a));
@@ -95,11 +94,15 @@ function showWhom() {
     }));
 }
 
+const isWord = (i) => named("slice", i).includes("/word/");
+const groupsFirst = (listed) => [...listed.filter((i) => !isWord(i)), ...listed.filter(isWord)];
+
 // The failures of a metric by question, in the chosen task; of errors, those it prefers to a sound text are among those it misses.
 function failuresOf(metric) {
   const failed = { robustness: [], fairness: [], agreement: [] };
   for (let i = 0; i < f.value.length && named("verdict", i) === "fail"; i++)
     if (named("metric", i) === metric && inTask(named("slice", i).split("/")[0])) failed[run.questions[named("audit", i)]].push(i);
+  failed.fairness = groupsFirst(failed.fairness);
   return failed;
 }
 
@@ -130,7 +133,7 @@ function different(listed) {
 }
 
 // Failures in words, one line per kind of edit, whatever the texts; each leads to its example.
-function failureLines(listed, most, nothing) {
+function failureLines(listed, most, nothing, metric) {
   const kinds = new Map();
   for (const i of different(listed)) {
     const kind = named("slice", i).split("/").at(-1);
@@ -141,7 +144,7 @@ function failureLines(listed, most, nothing) {
     const tasks = [...new Set(others.map((i) => inWords(named("slice", i).split("/")[0])))].filter((task) => task !== inWords(named("slice", first).split("/")[0]));
     return el("li", null, el("a", { href: findingLink(first), text: says(first) }), tasks.length ? el("small", { text: ` Also in ${tasks.join(", ")}.` }) : null);
   });
-  return el("ul", null, ...lines, kinds.size > most ? el("li", null, el("small", { text: `and ${kinds.size - most} more` })) : null);
+  return el("ul", null, ...lines, kinds.size > most ? el("li", null, el("small", null, el("a", { href: metricLink(metric), text: "and more, on its page" }))) : null);
 }
 
 // The line of a metric in the table of the chosen task.
@@ -162,9 +165,9 @@ function showEach() {
     el("thead", null, el("tr", null, el("th", { scope: "col", text: "metric" }), ...titles.map((text) => el("th", { scope: "col", text })))),
     el("tbody", null, ...metrics.map((metric) => {
       const { robustness, fairness } = failuresOf(metric), effect = largestEffect(metric);
-      const whom = fairness.length || effect === undefined ? failureLines(fairness, 3, noFailure("fairness", metric))
+      const whom = fairness.length || effect === undefined ? failureLines(fairness, 3, noFailure("fairness", metric), metric)
         : el("small", null, `${noFailure("fairness", metric)}; `, el("a", { href: findingLink(effect), text: effectWords(effect) }));
       return el("tr", null, el("th", { scope: "row" }, el("a", { href: metricLink(metric), text: metric })),
-        ...[failureLines(robustness, 4, noFailure("robustness", metric)), whom].map((cell, at) => el("td", { "data-label": titles[at] }, cell)));
+        ...[failureLines(robustness, 4, noFailure("robustness", metric), metric), whom].map((cell, at) => el("td", { "data-label": titles[at] }, cell)));
     })))), el("p", { class: "meaning", text: "Every line leads to its numbers and examples; a metric's name leads to its page." }));
 }
