@@ -19,7 +19,10 @@ _SCRIPTS: dict[str, str] = _TABLE["scripts"]
 _NAMES: dict[str, str] = _TABLE["names"]
 _ENOUGH = 0.15  # a share of these words that no other language reaches; a third of it without accents
 _CERTAIN = 0.4  # probability of the identifier; English texts of a few words got up to .34 for others
+_FEWEST = 3  # words by which other languages than English can be told
 _READ = 600  # characters that are looked at
+_SHARES = {"ja": 0.125}  # of the letters that are kana in Japanese; of other scripts more than half
+_MARKS = ".,;:!?\"'“”‘()"
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]")
 _UNIT = re.compile(r"[A-Za-z0-9]+|\S[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*")  # Thai vowels stay put
 _SENTENCE = re.compile(r".+?(?:(?<!\d)[.!?…؟۔।]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[”’」』）]*|\n+|$)", re.DOTALL)
@@ -33,20 +36,29 @@ def language_of(text: str) -> str:
     ['en', 'de', 'zh', '']
     """
     start = text[:_READ]
-    letters = sum(map(str.isalpha, start))
-    for code, pattern in () if start.isascii() else _SCRIPTS.items():
-        if letters and len(re.findall(pattern, start)) > letters / (8 if code == "ja" else 2):
-            return code
-    words = [word.strip(".,;:!?\"'“”‘()").replace("’", "'") for word in start.lower().split()]
-    words = [word for word in words if any(map(str.isalpha, word))]
-    least = _ENOUGH / 3 if start.isascii() else _ENOUGH
-    english = sum(word in _ENGLISH for word in words)
-    others = max(sum(word in common for word in words) for common in _COMMON)
-    if words and english / len(words) >= least and english >= others:
-        return "en"
-    if len(words) < 3:
+    return _by_script(start) or _by_words(start)
+
+
+def _by_script(text: str) -> str:
+    """The language of a text by its letters; '' where several languages are written with them."""
+    n_letters = sum(map(str.isalpha, text))
+    if text.isascii() or not n_letters:
         return ""
-    code, probability = _identifier().classify(start)
+    counts = {code: len(re.findall(pattern, text)) for code, pattern in _SCRIPTS.items()}
+    return next((code for code, n in counts.items() if n > n_letters * _SHARES.get(code, 0.5)), "")
+
+
+def _by_words(text: str) -> str:
+    """The language of a text in Latin letters: English by its common words, others by the identifier."""
+    words = [word.strip(_MARKS).replace("’", "'") for word in text.lower().split()]
+    words = [word for word in words if any(map(str.isalpha, word))]
+    n_english, *n_others = (sum(word in common for word in words) for common in (_ENGLISH, *_COMMON))
+    enough = _ENOUGH / 3 if text.isascii() else _ENOUGH
+    if words and n_english / len(words) >= enough and n_english >= max(n_others):
+        return "en"
+    if len(words) < _FEWEST:
+        return ""
+    code, probability = _identifier().classify(text)
     return str(code) if probability >= _CERTAIN else ""
 
 

@@ -49,8 +49,10 @@ def people_findings(
     findings: list[Finding] = []
     for file, (task, name) in present.items():
         measured = agreements(folder / file, f"{task}/{name}", metrics, limit)
-        absent = [label for label in labels if label not in {finding.metric for finding in measured}]
-        notes += [f"{label} is left out on {name}: it has no score there" for label in absent]
+        scored = {finding.metric for finding in measured}
+        notes += [
+            f"{label} is left out on {name}: it has no score there" for label in labels if label not in scored
+        ]
         findings += [finding for finding in measured if finding.metric in labels]
     return findings_frame(findings), notes
 

@@ -155,18 +155,18 @@ def choose_audits(
     is_fresh = options.get("fresh") is not None
     given = user_data.resolved(options)
     if len(only) == 1 and not is_fresh:
-        return {name: make_audit(name, _quick_options(name, size) | given) for name in only}
+        return {only[0]: make_audit(only[0], _quick_options(only[0], size) | given)}
     described = user_data.describe_all(given)
     language = given.get("language", "en")
     given = user_data.with_language(given, described)
-    audits = {}
-    for name in only or names("audits"):
-        kind = audit_class(name)
-        own = user_data.files_for(kind, described, given)
-        is_usual = is_fresh if kind.needs_fresh else _is_usual(kind, size, language, own=bool(own))
-        if only or name in also or (is_usual and (judges or not kind.of_judges)):
-            chosen = _quick_options(name, size) | given | {"data": own}
-            audits[name] = make_audit(name, chosen, strict=False)
+    kinds = {name: audit_class(name) for name in only or names("audits")}
+    own = {name: user_data.files_for(kind, described, given) for name, kind in kinds.items()}
+    is_usual = partial(_is_usual, size=size, language=language, is_fresh=is_fresh, judges=judges)
+    chosen = only or [name for name in kinds if name in also or is_usual(kinds[name], own=bool(own[name]))]
+    audits = {
+        name: make_audit(name, _quick_options(name, size) | given | {"data": own[name]}, strict=False)
+        for name in chosen
+    }
     if not (only and is_fresh):  # texts made anew are for all audits: one alone takes what it can use
         user_data.check_used(described, audits)
     return audits
@@ -178,8 +178,14 @@ def _quick_options(name: str, size: str) -> dict[str, Any]:
     return {option: value for option, value in quick.items() if option != "skip"}
 
 
-def _is_usual(kind: type[Audit], size: str, language: str, *, own: bool) -> bool:
+def _is_usual(
+    kind: type[Audit], *, size: str, language: str, own: bool, is_fresh: bool, judges: bool
+) -> bool:
     """Whether an audit that nobody named is run: on data of the user's `own`, or on embedded texts."""
+    if kind.of_judges and not judges:
+        return False
+    if kind.needs_fresh:
+        return is_fresh
     if kind.needs_data:
         return own
     is_long = size == "quick" and kind.quick.get("skip", False)
@@ -215,8 +221,7 @@ def execute(
     began = time.perf_counter()
     if session.out:
         check_writable(session.out)
-    given = [] if imported and metrics is DEFAULT_METRICS else user_data.metric_list(metrics)
-    measures, left_out = able_to_run(map(measure, given), required=metrics is not DEFAULT_METRICS)
+    measures, left_out = _able(metrics, imported)
     absent = {name: reason for name, audit in audits.items() if (reason := audit.fetch())}
     left_out += [f"{name} was run without {reason}" for name, reason in absent.items()]
     audits, work, changed = _work(audits, session.cache, embedded=embedded)
@@ -233,11 +238,11 @@ def execute(
     session.cache.close()
     uses = whose.uses_of(audits)
     read = [note for use in uses for note in use.notes]
-    notes = [*changed, *read, *notes, *remarks] if embedded else [*notes, *remarks, *read]
-    notes = [*left_out, *notes, *scored_anew(measures), *_scoring_notes(scored)]
+    on_texts = [*changed, *read, *notes, *remarks] if embedded else [*notes, *remarks, *read]
+    on_scores = [*scored_anew(measures), *_scoring_notes(scored), *session.failures[:MOST_FAILURES]]
     about = describe_run(audits, measures, scored, session, size) | {
         "coverage": coverage, "texts": whose.whose_texts(audits, uses),
-        "notes": [*notes, *session.failures[:MOST_FAILURES]],
+        "notes": [*left_out, *on_texts, *on_scores],
     }  # fmt: skip
     for name in absent.keys() & audits.keys():
         about["audits"][name]["absent"] = [absent[name]]
@@ -246,6 +251,15 @@ def execute(
     about["seconds"]["wall"] = time.perf_counter() - began
     finished = Run(findings_frame(findings), cases_frame(all_cases), scores_frame(scored), explained, about)
     return finished.save(session.out) if session.out else finished
+
+
+def _able(
+    metrics: Specifiable | Sequence[Specifiable], imported: ImportedScores | None
+) -> tuple[list[Measure], list[str]]:
+    """The metrics that can run here, and notes on the others; by default none beside imported scores."""
+    is_default = metrics is DEFAULT_METRICS
+    chosen = [] if imported and is_default else user_data.metric_list(metrics)
+    return able_to_run(map(measure, chosen), required=not is_default)
 
 
 def _answered(
@@ -342,11 +356,11 @@ def _explain(
     """Explanations of the evidence of failed findings, made now because the report computes nothing."""
     by_label = {given.label: given for given in measures if isinstance(given.metric, Metric)}
     by_id = {(name, case.id): case for name, listed in cases.items() for case in listed}
-    failed = [finding for finding in findings if finding.verdict == "fail" and finding.metric in by_label]
-    evidence = [(one.metric, one.audit, case) for one in failed for case in one.evidence[:_EXPLAINED]]
+    failed = [finding for finding in findings if finding.verdict == "fail"]
+    shown = dict.fromkeys((f.metric, f.audit, case) for f in failed for case in f.evidence[:_EXPLAINED])
     explained: list[Explained] = []
-    for metric, name, case in dict.fromkeys(evidence):
-        if (name, case) in by_id:
+    for metric, name, case in shown:
+        if metric in by_label and (name, case) in by_id:
             explained += _explained(by_label[metric], name, by_id[name, case], cache)
     return explained
 

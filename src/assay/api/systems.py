@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -127,19 +127,24 @@ def _texts(data: Any, columns: str | None, *, images: bool) -> tuple[dict[str, l
             f"{files[0]} holds the texts of one system; give a column system (--map system=COLUMN), or one "
             "file for each system"
         )
-    first, *others = by_system.values()
-    in_all = set(first).intersection(*others)
-    shared = [key for key in first if key in in_all]
+    shared = _in_all(by_system)
     if len(shared) < 2:
         raise DataError(
             "the systems have fewer than two references or sources in common: nothing can be paired"
         )
     longest = max(map(len, by_system.values()))
-    few = f"{len(shared)} texts are too few to tell systems apart: no swap of them is rare enough"
-    notes = [few] if len(shared) < _FEWEST else []
+    notes = []
+    if len(shared) < _FEWEST:
+        notes.append(f"{len(shared)} texts are too few to tell systems apart: no swap of them is rare enough")
     if longest > len(shared):
         notes.append(f"compared on the {len(shared):,} of {longest:,} texts that every system has")
     return {name: [texts[key] for key in shared] for name, texts in by_system.items()}, notes
+
+
+def _in_all(by_system: Mapping[str, Mapping[tuple[Any, ...], Sample]]) -> list[tuple[Any, ...]]:
+    """The keys of the texts that every system has, in the order of the first one."""
+    first, *others = by_system.values()
+    return [key for key in first if all(key in texts for texts in others)]
 
 
 def _key(item: Rated, system: str, seen: Counter[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -110,17 +110,17 @@ def scores_in(audit: Audit, columns: Sequence[str]) -> ImportedScores:
             f"--scores-from reads columns beside ratings: assay run human takes it, {audit.name} does not"
         )
     known = sorted({name for item in items.rated for name in item.meta})
-    table: dict[str, dict[tuple[str, str | int], float]] = {name: {} for name in columns}
+    table: dict[str, dict[tuple[str, str | int], float]] = {}
     for name in columns:
         if name not in known:
             raise DataError(
                 f"{path}: there is no column {name!r} beside its texts and ratings{suggest(name, known)}"
             )
-    for item in items.rated:
-        for name in columns:
-            value = _score(item.meta.get(name), f"{path}, {item.id}: column {name!r}")
-            if value is not None:
-                table[name][item.id, "hypothesis"] = value
+        scores = [
+            (item.id, _score(item.meta.get(name), f"{path}, {item.id}: column {name!r}"))
+            for item in items.rated
+        ]
+        table[name] = {(item, "hypothesis"): score for item, score in scores if score is not None}
     return ImportedScores(path, table)
 
 

@@ -56,25 +56,27 @@ def uses_of(audits: Mapping[str, Audit]) -> list[Use]:
 
 
 def _use_of(path: Path, audits: Mapping[str, Audit]) -> Use:
+    described = None
     with suppress(DataError):  # the reader's own columns may suffice where others are doubtful
         described = describe_data(path)
-        kinds = {name: _ALIKE.get(audit.reads, audit.reads) for name, audit in audits.items() if audit.reads}
-        counts = _counts(described, set(kinds.values()))
-        used = {kind: count.used for kind, count in counts.items()}
-        by_audit = {name: used.get(kinds[name]) if name in kinds else None for name in audits}
-        rows = max((count.rows for count in counts.values()), default=None)
-        notes = [note for count in counts.values() for note in count.sentences()]
-        return Use(path.name, rows, by_audit, [*_read_as(described, audits), *dict.fromkeys(notes)])
-    return Use(path.name, None, dict.fromkeys(audits))
+    is_published = described is not None and not described.columns
+    kinds = {name: _ALIKE.get(audit.reads, audit.reads) for name, audit in audits.items() if audit.reads}
+    counts = {} if is_published else _counts(path, set(kinds.values()))
+    used = {kind: count.used for kind, count in counts.items()}
+    by_audit = {name: used.get(kinds[name]) if name in kinds else None for name in audits}
+    rows = max((count.rows for count in counts.values()), default=None)
+    left_out = [note for count in counts.values() for note in count.sentences()]
+    read_as = _read_as(described, audits) if described else []
+    return Use(path.name, rows, by_audit, [*read_as, *dict.fromkeys(left_out)])
 
 
-def _counts(file: Described, kinds: set[DataKind]) -> dict[DataKind, LeftOut]:
-    """What each reader that the audits need could use of a table of rows; nothing of a published form."""
+def _counts(path: Path, kinds: set[DataKind]) -> dict[DataKind, LeftOut]:
+    """What each reader that the audits need could use of a table of rows."""
     counts: dict[DataKind, LeftOut] = {}
-    for kind in sorted(kinds & set(_READERS)) if file.columns else ():
-        left_out = LeftOut(file.path)
+    for kind in sorted(kinds & set(_READERS)):
+        left_out = LeftOut(path)
         with suppress(DataError):  # an audit that cannot use the file says so itself
-            _READERS[kind](file.path, left_out)
+            _READERS[kind](path, left_out)
         if left_out.rows:
             counts[kind] = left_out
     return counts

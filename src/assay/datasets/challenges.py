@@ -48,7 +48,7 @@ def _choice(row: Row, number: int) -> ChallengePair:
     if not good.strip():
         raise row.fail(f"{row.called('good')} is empty; a pair needs the text that should win")
     name = row.label("id") or f"{row.file.stem}-{number}"
-    references, source = tuple(filter(None, row.texts("references"))), row.maybe("source") or None
+    references, source = row.filled("references"), row.maybe("source") or None
     of_item = digest(*references, source or "") if references or source else name
     return ChallengePair(
         name,

@@ -92,7 +92,7 @@ def _named_columns(given: str | Mapping[str, str | Sequence[str]]) -> list[tuple
     if not isinstance(given, str):
         lists = {name: [value] if isinstance(value, str) else value for name, value in given.items()}
         return [(name, column) for name, columns in lists.items() for column in columns]
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for part in filter(None, map(str.strip, given.split(","))):
         name, equals, value = part.partition("=")
         if not equals or not name:
@@ -115,10 +115,14 @@ def as_data(given: Any, columns: Columns | None = None) -> tuple[Path, ...]:
 
 def _items(given: Any) -> Sequence[Any]:
     """The paths and tables that were given: one, a list of them, or none; a list of records is a table."""
-    if given is None or not isinstance(given, list | tuple):
-        return [] if given is None else [given]
-    is_table = bool(given) and all(isinstance(item, Mapping) for item in given)
-    return [given] if is_table else given
+    if given is None:
+        return []
+    is_several = isinstance(given, list | tuple) and not _are_records(given)
+    return given if is_several else [given]
+
+
+def _are_records(rows: Sequence[Any]) -> bool:
+    return bool(rows) and all(isinstance(row, Mapping) for row in rows)
 
 
 def _as_path(item: str | os.PathLike[str], columns: Columns | None) -> Path:
@@ -133,8 +137,8 @@ def _rows(table: Any) -> list[dict[str, Any]]:
 
 
 def _records(table: Any) -> Iterable[Mapping[Any, Any]]:
-    if hasattr(table, "collect") and hasattr(table, "collect_schema"):  # polars, not yet computed
-        table = table.collect()
+    if hasattr(table, "collect_schema"):  # polars: of a lazy table, what it computes
+        table = table.lazy().collect()
     for method in ("to_dicts", "to_pylist"):  # polars, Arrow
         if hasattr(table, method):
             return getattr(table, method)()  # type: ignore[no-any-return]
@@ -143,7 +147,7 @@ def _records(table: Any) -> Iterable[Mapping[Any, Any]]:
     if hasattr(table, "to_dict") and hasattr(table, "columns"):  # pandas
         return table.to_dict("records")  # type: ignore[no-any-return]
     records = list(table) if isinstance(table, Iterable) else []  # Hugging Face; any records
-    if not records or not all(isinstance(record, Mapping) for record in records):
+    if not _are_records(records):
         raise DataError(
             f"data: cannot read {type(table).__name__}; give a path, a list of records like "
             '{"hypothesis": ..., "references": [...]}, or a pandas, polars or Hugging Face table'

@@ -12,12 +12,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
 from assay.datasets.files import read_text
 from assay.datasets.lexicon import capitalised
-from assay.datasets.rows import Row, read_rows
+from assay.datasets.rows import Row, every_row, read_rows
 from assay.errors import DataError, suggest
 from assay.files import data_path, toml_file
 from assay.vocabulary import Language
@@ -92,23 +93,19 @@ def neutral_words(slot: str, n_words: int = 1, language: str = "en") -> tuple[st
 
     There are none for a user's contexts in a language that has no embedded ones.
     """
-    if language != "en":
-        return _neutral_words_of(language, slot)
-    listed = toml_file("contexts", "neutral")["neutral"]
-    return tuple(listed.get(slot if n_words == 1 else f"{slot}_two", ()))
-
-
-def _neutral_words_of(language: str, slot: str) -> tuple[str, ...]:
     if language not in get_args(Language):
         return ()
-    return tuple(toml_file(f"languages/{language}", "neutral")["neutral"].get(slot, ()))
+    if language != "en":
+        return tuple(toml_file(f"languages/{language}", "neutral")["neutral"].get(slot, ()))
+    listed = toml_file("contexts", "neutral")["neutral"]
+    return tuple(listed.get(slot if n_words == 1 else f"{slot}_two", ()))
 
 
 def holds_contexts(path: Path) -> bool:
     """Whether a file holds contexts: its groups are beside it, or its first row has a slot."""
     if path.suffix != ".jsonl" or not path.is_file():
         return False
-    return path.with_suffix(".toml").is_file() or "slot" in read_rows(path, 1)[0].values
+    return path.with_suffix(".toml").is_file() or "slot" in every_row(path, 1)[0].values
 
 
 def read_crossing(path: Path) -> Crossing:
@@ -170,12 +167,13 @@ def _check_term(term: Any, where: str) -> None:
 
 def _check_words(groups: Sequence[NamedGroup], path: Path) -> None:
     """A word that names two groups would be compared with itself."""
-    words = [(group.name, word) for group in groups for term in group.terms for word in term.values()]
     named: dict[str, str] = {}
-    for name, word in words:
-        other = named.setdefault(word.lower(), name)
-        if other != name:
-            raise DataError(f"{path}, group {name!r}: {word!r} also names {other!r}; keep it in one")
+    for group in groups:
+        for word in chain.from_iterable(term.values() for term in group.terms):
+            other = named.setdefault(word.lower(), group.name)
+            if other != group.name:
+                problem = f"{word!r} also names {other!r}; keep it in one"
+                raise DataError(f"{path}, group {group.name!r}: {problem}")
 
 
 def _check_ids(contexts: Sequence[Context], rows: Sequence[Row]) -> None:
@@ -212,5 +210,5 @@ def _problem_of_slot(slot: str, groups: Sequence[NamedGroup]) -> str:
     """What is wrong with the form of a slot; empty where nothing is."""
     if slot not in FORMS:
         return f"unknown slot {slot!r}{suggest(slot, FORMS)}"
-    is_shared = len(list(filter(None, (group.words(slot) for group in groups)))) > 1
+    is_shared = sum(bool(group.words(slot)) for group in groups) > 1
     return "" if is_shared else f"fewer than two groups have a term of the form {slot!r}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
-ESCAPED = re.compile("[\udc80-\udcff]")  # a byte that is no text, as Python's `surrogateescape` keeps it
+# A byte that is no text, as Python's `surrogateescape` keeps it; 0 stands in no text either.
+ESCAPED = re.compile("[\0\udc80-\udcff]")
 _FEWEST = 20  # bytes by which anything can be told
 _BEGINNING = 4000  # bytes by which UTF-16 without a mark is recognised
 _MOSTLY = 0.4  # of the bytes are 0 in UTF-16 of Latin letters, and none in any other text
@@ -42,4 +43,4 @@ def _has_utf8(raw: bytes) -> bool:
 def escaped_byte(text: str) -> int:
     """The first byte of a text that is none."""
     found = ESCAPED.search(text)
-    return ord(found[0]) - 0xDC00 if found else 0
+    return ord(found[0]) % 256 if found else 0

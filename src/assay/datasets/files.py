@@ -99,7 +99,8 @@ def _raw(path: Path) -> bytes:
 
 def _not_text(text: str) -> str:
     """What is wrong with a text in which a byte is escaped."""
-    return f"not UTF-8 (byte {escaped_byte(text):#04x}); save the file as UTF-8"
+    byte = escaped_byte(text)
+    return f"{'not UTF-8' if byte else 'not text'} (byte {byte:#04x}); save the file as UTF-8"
 
 
 def unusual_encoding(path: Path) -> str | None:

@@ -44,17 +44,16 @@ def _is_accent(letter: str) -> bool:
 
 def _has(name: str, words: Iterable[str]) -> bool:
     """Whether one of these words is among those of a column's name."""
-    own = _words_of(name)
-    for word in map(_bare, words):
-        if is_unspaced(word) and word in _bare(name):
-            return True
-        if any(word == mine or _is_part(word, mine) for mine in own):
-            return True
-    return False
+    return any(_is_in(word, name) for word in map(_bare, words))
 
 
-def _is_part(word: str, longer: str) -> bool:
-    return len(word) >= _LONG and (longer.startswith(word) or longer.endswith(word))
+def _is_in(word: str, name: str) -> bool:
+    """Whether a word is one of a name's, begins or ends one of them, or is part of it in unspaced scripts."""
+    if is_unspaced(word):
+        return word in _bare(name)
+    if len(word) < _LONG:
+        return word in _words_of(name)
+    return any(longer.startswith(word) or longer.endswith(word) for longer in _words_of(name))
 
 
 @lru_cache(10_000)

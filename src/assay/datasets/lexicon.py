@@ -15,6 +15,7 @@ from assay.files import data_path, jsonl_file, toml_file, tsv_file, word_set
 Pairs = Mapping[tuple[str, str], tuple[str, ...]]
 
 # Sound, not spelling, decides between a and an: "an hour", "a unit", "an MP".
+_EIGHT = re.compile(r"8|1[18](\d{2,3})?(?!\d)")  # eight, eleven, eighteen, and so many hundreds or thousands
 _SILENT_H = re.compile(r"(hour|honest|honou?r|heir)", re.IGNORECASE)
 _CONSONANT_SOUND = re.compile(
     r"(uni(?!n|m|dent)|unanim|us[aeiu]|u(?!ber)[bcfhjkqrst][aeiou]|ukr|u-|eu|ewe|one(?![ir])|once)",
@@ -36,17 +37,25 @@ def indefinite_article(word: str) -> str:
     >>> [indefinite_article(word) for word in ("MP", "UN", "LGBTQ", "X-ray", "11", "180", "one-armed")]
     ['an', 'a', 'an', 'an', 'an', 'a', 'a']
     """
+    return "an" if _begins_with_vowel(word) else "a"
+
+
+def _begins_with_vowel(word: str) -> bool:
+    """Whether a word, a number or an abbreviation begins with the sound of a vowel."""
     if word[:1].isdigit():
-        return "an" if word[0] == "8" or re.match(r"1[18](\d{2,3})?(?!\d)", word) else "a"
-    # MP and LGBTQ are read letter by letter, NATO is not.
-    short = len(word) < 5 and not re.search(r"[AEIOU].*[AEIOU]", word[1:])
-    acronym = word.isupper() and (short or not re.search(r"[AEIOU]", word))
-    if acronym or re.match(r"[A-Z](-|$)", word):
-        return "an" if word[0] in _VOWEL_LETTERS else "a"
-    if _SILENT_H.match(word):
-        return "an"
-    starts_with_vowel = word[:1].lower() in tuple("aeiouáéíóúäöüåøæ")
-    return "an" if starts_with_vowel and not _CONSONANT_SOUND.match(word) else "a"
+        return _EIGHT.match(word) is not None
+    if _is_spelt_out(word):
+        return word[0] in _VOWEL_LETTERS
+    is_vowel = word[:1].lower() in tuple("aeiouáéíóúäöüåøæ")
+    return bool(_SILENT_H.match(word)) or (is_vowel and not _CONSONANT_SOUND.match(word))
+
+
+def _is_spelt_out(word: str) -> bool:
+    """Whether a word is read letter by letter: MP, LGBTQ and the X of X-ray are, NATO is not."""
+    if re.match(r"[A-Z](-|$)", word):
+        return True
+    is_short = len(word) < 5 and not re.search(r"[AEIOU].*[AEIOU]", word[1:])
+    return word.isupper() and (is_short or not re.search(r"[AEIOU]", word))
 
 
 def capitalised(text: str) -> str:
@@ -116,12 +125,10 @@ def siblings(*, interchangeable: bool = False) -> Pairs:
     """
     table: dict[tuple[str, str], tuple[str, ...]] = defaultdict(tuple)
     kinds, unsafe = template_words("siblings_kinds"), template_words("siblings_unsafe")
-    for group in jsonl_file("words", "siblings"):
-        if interchangeable and group["kind"] not in kinds:
-            continue
-        cased = [term.capitalize() if group["proper"] else term for term in group["terms"]]
-        terms = [term for term in cased if term not in unsafe]
-        for term, other in permutations(terms, 2):
+    groups = jsonl_file("words", "siblings")
+    for group in (group for group in groups if not interchangeable or group["kind"] in kinds):
+        cased = map(str.capitalize, group["terms"]) if group["proper"] else group["terms"]
+        for term, other in permutations((term for term in cased if term not in unsafe), 2):
             table[group["pos"], term] += (other,)
     return dict(table)
 

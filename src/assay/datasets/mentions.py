@@ -88,11 +88,12 @@ def _gender_of(swapped: Swapped, *, is_named: bool) -> Mentioned:
 
 def _names_a_person(parsed: Parse) -> bool:
     """Whether a text has a name of a person without a title, which would be swapped."""
-    for index, token in enumerate(parsed.tokens):
-        before = parsed.tokens[index - 1] if index else None
-        follows = before is not None and (before.entity == "PERSON" or before.text.lower() in _TITLES)
-        if token.entity == "PERSON" and token.text.lower() not in _TITLES and not follows:
+    follows = False  # a title, or a name that a title may have begun
+    for token in parsed.tokens:
+        is_name, is_title = token.entity == "PERSON", token.text.lower() in _TITLES
+        if is_name and not is_title and not follows:
             return True
+        follows = is_name or is_title
     return False
 
 
@@ -177,7 +178,7 @@ def _people() -> frozenset[str]:
     nouns = [noun for group in groups for noun in group.nouns]
     phrases = [phrase for noun in nouns for phrase in (noun.singular, noun.plural, noun.neutral)]
     words = {phrase.split()[-1] for phrase in (*people(), *phrases, *_MORE_PEOPLE)} - _THINGS
-    return frozenset(words | {_plural(word) for word in words} - _THINGS)
+    return frozenset(words.union(map(_plural, words)) - _THINGS)
 
 
 @cache

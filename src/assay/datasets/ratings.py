@@ -56,7 +56,20 @@ def read_samples(
     """
     sources, left_out = read_sources(path), left_out or LeftOut(path)
     rows = stream_rows(path, (*TEXT_FIELDS, "human") if rated else TEXT_FIELDS, limit)
-    return unique(left_out.keep(rows, partial(_rated, sources, skip_missing)), path)
+    lines: dict[tuple[str | None, str], int] = {}
+
+    def read(row: Row, number: int) -> Rated:
+        item = _rated(sources, skip_missing, row, number)
+        first = lines.setdefault((item.system, item.id), row.line)
+        if first != row.line:
+            whose = f"id {item.id!r}" + (f" of system {item.system!r}" if item.system else "")
+            raise row.fail(f"{whose} is that of {row.unit} {first} already; give each row an id of its own")
+        return item
+
+    kept = left_out.keep(rows, read)
+    if n_empty := sum(not item.sample.hypothesis.strip() for item in kept):
+        left_out.remarks.append(f"{n_empty:,} hypotheses are empty, and are scored as they are")
+    return unique(kept, path)
 
 
 def stream_samples(
@@ -116,31 +129,26 @@ def ratings(row: Row, criterion: str, value: object) -> tuple[float, ...]:
     for given in listed:
         if is_no_value(given):
             continue
-        if isinstance(given, bool):
-            raise _no_number(row, criterion, given)
         try:
-            number = number_in(given)
+            number = number_in(str(given) if isinstance(given, bool) else given)
         except (TypeError, ValueError) as error:
-            raise _no_number(row, criterion, given) from error
+            raise _no_rating(row, criterion, given) from error
         if abs(number) > LARGEST:
-            raise row.fail(
-                f"human rating of {criterion!r} is {number:g}, beyond {LARGEST:g}; give ratings on the scale "
-                "people used, and null where there is none"
-            )
+            raise _no_rating(row, criterion, given, f"a number within {LARGEST:g}")
         if not math.isnan(number):
             numbers.append(number)
     return tuple(numbers)
 
 
-def _no_number(row: Row, criterion: str, given: object) -> DataError:
-    """The error for a rating in words, with the column it is in and the way out."""
+def _no_rating(row: Row, criterion: str, given: object, wanted: str = "a number") -> DataError:
+    """The error for what is no rating, with the column it is in and the way out."""
     name = FLAT + criterion if FLAT + criterion in row.names else "human"
-    theirs = row.names.get(name)
-    column = f"{row.called(name)}: " if theirs else ""
-    advice = f", or leave the column out with --map {name}=" if theirs else ""
+    is_renamed = name in row.names
+    column = f"{row.called(name)}: " if is_renamed else ""
+    advice = f", or leave the column out with --map {name}=" if is_renamed else ""
     return row.fail(
-        f"{column}human rating of {criterion!r} must be a number, not {given!r}; write numbers, and nothing "
-        f"where there is no rating{advice}"
+        f"{column}human rating of {criterion!r} must be {wanted}, not {given!r}; write numbers on the "
+        f"scale people used, and nothing where there is no rating{advice}"
     )
 
 
@@ -170,13 +178,16 @@ def _shared(rated: tuple[tuple[str, tuple[float, ...]], ...]) -> Mapping[str, tu
 
 
 def _rated(sources: Mapping[str, str], skip_missing: bool, row: Row, number: int) -> Rated:
-    hypothesis = row.text("hypothesis")
-    doc, system = (row.label(column) for column in ("doc", "system"))
-    doc, system = (name and intern(name) for name in (doc, system))  # a million texts share a few
-    source = row.maybe("source") or (None if doc is None else sources.get(doc))
-    references = row.texts("references") if row.has("references") else ()
+    hypothesis, doc = row.text("hypothesis"), _shared_label(row, "doc")
+    source = row.maybe("source") or sources.get(doc or "")
     named = row.label("id") or f"{row.file.stem}-{number}"
     image = None if skip_missing and row.lacks_image() else row.image()
-    sample = Sample(hypothesis, references, source, image, id=named)
+    sample = Sample(hypothesis, row.filled("references"), source, image, id=named)
     meta = {c: v for c, v in row.unknown(RATING_COLUMNS).items() if not c.startswith(FLAT)}
-    return Rated(named, sample, system, doc, human_ratings(row), meta or _NO_META)
+    return Rated(named, sample, _shared_label(row, "system"), doc, human_ratings(row), meta or _NO_META)
+
+
+def _shared_label(row: Row, column: str) -> str | None:
+    """A name of a row, stored once: a million texts share a few systems and documents."""
+    name = row.label(column)
+    return name and intern(name)

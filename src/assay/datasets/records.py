@@ -110,14 +110,10 @@ def _referenced(row: Row, number: int) -> Row:
     """The row with its references; one of them is the clean text."""
     if "references" not in row.values:
         raise row.missing("gold", " (or hypothesis, or references)")
-    texts = _filled_references(row)
+    texts = row.filled("references")
     if not texts:
         raise row.fail(f"{row.called('references')} is empty: the clean text is taken from it")
     return row.with_values({"references": texts})
-
-
-def _filled_references(row: Row) -> list[str]:
-    return [text for text in row.texts("references") if text.strip()]
 
 
 def _from_references(rows: Sequence[Row], left_out: LeftOut) -> list[Row]:
@@ -158,7 +154,7 @@ def _written(row: Row, number: int) -> _Written:
     hypothesis = row.text("hypothesis")
     if not hypothesis.strip():
         raise row.fail(f"{row.called('hypothesis')} is empty")
-    references = _filled_references(row)
+    references = row.filled("references")
     if "references" in row.values and not references:
         raise row.fail(f"{row.called('references')} is empty")
     doc = row.values.get("doc") or digest(*references, row.maybe("source") or "", *row.texts("context"))

@@ -123,6 +123,10 @@ class Row:
             raise self.fail(f"{self.called(column)} must be a list of texts")
         return tuple(value)
 
+    def filled(self, column: str) -> tuple[str, ...]:
+        """The texts of a column that are not blank."""
+        return tuple(text for text in self.texts(column) if text.strip())
+
     def number(self, column: str) -> float | None:
         """A finite number, or None where it is absent (null, empty, nan)."""
         value = self.values.get(column)
@@ -242,7 +246,7 @@ def _row(path: Path, values: Mapping[str, Any] | RowError, line: int, header: in
 
 
 def _columns_of(rows: Iterable[Row]) -> list[str]:
-    return list(dict.fromkeys(column for row in rows for column in row.values))
+    return list(dict.fromkeys(chain.from_iterable(row.values for row in rows)))
 
 
 def _check_map(path: Path, rows: Sequence[Row]) -> None:
@@ -383,6 +387,9 @@ def entries(value: object, path: Path, *, under: str | None = None) -> list[Row]
         raise DataError(f"{path}: a list of objects is expected")
     if not listed:
         raise DataError(f"{path} holds no entries")
-    for number, member in enumerate(listed, start=1):
-        check_width(member, f"{path}, entry {number}")
-    return [Row(member, path, number, unit="entry") for number, member in enumerate(listed, start=1)]
+    return [_entry(member, path, number) for number, member in enumerate(listed, start=1)]
+
+
+def _entry(member: Mapping[str, Any], path: Path, number: int) -> Row:
+    check_width(member, f"{path}, entry {number}")
+    return Row(member, path, number, unit="entry")

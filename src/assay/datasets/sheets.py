@@ -104,14 +104,9 @@ def _shared_texts(path: Path, book: zipfile.ZipFile) -> list[str]:
 
 def _text(element: ElementTree.Element) -> str:
     """The text of an entry, in one piece or in several of different fonts, without readings aid."""
-    pieces = []
-    for child in element:
-        kind = child.tag.rpartition("}")[2]
-        if kind == "t":
-            pieces.append(child.text or "")
-        elif kind == "r":
-            pieces.append(_text(child))
-    return "".join(pieces)
+    kinds = {"t": lambda child: child.text or "", "r": _text}
+    named = [(child.tag.rpartition("}")[2], child) for child in element]
+    return "".join(kinds[kind](child) for kind, child in named if kind in kinds)
 
 
 def _rows(
@@ -150,17 +145,21 @@ def _value(cell: ElementTree.Element, texts: list[str]) -> str:
     parts = {child.tag.rpartition("}")[2]: child for child in cell}
     if "is" in parts:
         return _text(parts["is"])
-    shown = (parts["v"].text or "") if "v" in parts else ""
+    shown = "".join(parts["v"].itertext()) if "v" in parts else ""
     kind = cell.get("t", "n")
     if kind == "s":
-        if not shown.isdecimal() or len(shown) > 9 or int(shown) >= len(texts):
-            raise ValueError(
-                f"cell {cell.get('r')} names text {shown!r}, of which the workbook has {len(texts)}"
-            )
-        return texts[int(shown)]
+        return _shared(cell, shown, texts)
     if kind == "b":
         return "true" if shown == "1" else "false"
     return "" if kind == "e" or shown in _ERRORS else shown
+
+
+def _shared(cell: ElementTree.Element, number: str, texts: list[str]) -> str:
+    """The text that a cell names by its number."""
+    if not number.isdecimal() or len(number) > 9 or int(number) >= len(texts):
+        problem = f"cell {cell.get('r')} names text {number!r}, of which the workbook has {len(texts)}"
+        raise ValueError(problem)
+    return texts[int(number)]
 
 
 def _column(name: str) -> int:

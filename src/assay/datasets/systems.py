@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -81,5 +81,5 @@ def _output(sources: Mapping[str, str], row: Row, number: int) -> tuple[Row, str
 
 def _sample(row: Row, sources: Mapping[str, str]) -> Sample:
     source = row.maybe("source") or sources.get(str(row.label("doc")))
-    references: Sequence[str] = row.texts("references") if row.has("references") else ()
-    return Sample(row.text("hypothesis"), tuple(references), source, row.image(), id=row.label("id") or "")
+    references, image = row.filled("references"), row.image()
+    return Sample(row.text("hypothesis"), references, source, image, id=row.label("id") or "")

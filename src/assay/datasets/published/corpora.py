@@ -81,13 +81,18 @@ def read_newstest_folder(opened: Opened) -> Iterator[Record]:
     for file in sorted((opened.path / "sources").glob("*.txt")):
         sources = read_text(file).split("\n")
         files = sorted((opened.path / "references").glob(f"{file.stem}.*.txt"))
-        columns = [read_text(reference).split("\n") for reference in files]
-        for reference, column in zip(files, columns, strict=True):
-            if len(column) != len(sources):
-                raise DataError(f"{reference} has {len(column)} lines where the source has {len(sources)}")
+        columns = [_as_many(reference, len(sources)) for reference in files]
         for number, (source, *texts) in enumerate(zip(sources, *columns, strict=True)):
-            if source.strip() and texts and all(text.strip() for text in texts):
+            if source.strip() and texts and all(map(str.strip, texts)):
                 yield _record(f"{file.stem}-{number}", "translation", texts, source)
+
+
+def _as_many(path: Path, count: int) -> list[str]:
+    """The lines of a file, which must be as many as the source has."""
+    lines = read_text(path).split("\n")
+    if len(lines) != count:
+        raise DataError(f"{path} has {len(lines)} lines where the source has {count}")
+    return lines
 
 
 def read_wikitext(opened: Opened) -> list[Record]:

@@ -7,7 +7,7 @@ too, one of them is the reference of the others, and none is its own reference.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,16 +66,23 @@ def _folder_rated(opened: Opened, folder: Path, pair: str, scores: Mapping[str, 
     for system in dict.fromkeys(name for by_system in scores.values() for name in by_system):
         texts = _outputs(folder, pair, system, references)
         judged = {kind: by_system[system] for kind, by_system in scores.items() if system in by_system}
-        for count in (len(texts), *map(len, references.values()), *map(len, judged.values())):
-            if count != len(sources):
-                raise DataError(f"{folder}: {system} has {count} lines where the source has {len(sources)}")
+        files_of_lines: list[Sized] = [texts, *references.values(), *judged.values()]
+        for n_lines in map(len, files_of_lines):
+            if n_lines != len(sources):
+                raise DataError(f"{folder}: {system} has {n_lines} lines where the source has {len(sources)}")
         by_people = _by_people(is_human=system in references)
         for n, source in enumerate(sources):
             people = {name: lines[n] for name, lines in references.items()}
-            human = {kind: (value,) for kind, values in judged.items() if (value := values[n]) is not None}
             sample = Sample(texts[n], chosen_references(people, system, opened.reference), source)
+            human = _judged_as(judged, n)
             meta = {"language_pair": pair, **where[n], **by_people}
             yield Rated(f"{pair}/{n}/{system}", sample, system, f"{pair}/{n}", human, meta)
+
+
+def _judged_as(judged: Mapping[str, Sequence[float | None]], segment: int) -> dict[str, tuple[float, ...]]:
+    """The scores of one segment by kind; a kind in which nobody judged it is left out."""
+    scores = {kind: values[segment] for kind, values in judged.items()}
+    return {kind: (score,) for kind, score in scores.items() if score is not None}
 
 
 def _by_people(*, is_human: bool) -> dict[str, Any]:

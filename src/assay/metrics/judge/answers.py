@@ -187,15 +187,19 @@ def _parsed_number(grades: Sequence[str], text: str) -> Graded:
     """The last number that is named as a grade; where none is, the only number there is."""
     whole_scale = rf"\b{grades[0]}\s*(?:-|–|to)\s*{grades[-1]}\b"
     mentions = list(_mentions(re.sub(whole_scale, " ", _TOLD_SCALE.sub(" ", text))))
+    grade = _meant(mentions)
+    if grade is None or grade.is_unsure:
+        return _NO_GRADE
+    return Graded(_on_scale(grades, grade.number)) if grade.fits(grades) else _FOREIGN
+
+
+def _meant(mentions: Sequence[_Mention]) -> _Mention | None:
+    """The number that is the grade: the last one named so, else the last of a scale, else the only one."""
     named = [mention for mention in mentions if mention.is_named]
     told = [mention for mention in mentions if mention.top is not None]
-    candidates = named or told or mentions
-    if not candidates or (candidates is mentions and len({mention.number for mention in mentions}) > 1):
-        return _NO_GRADE
-    last = candidates[-1]
-    if last.is_unsure:
-        return _NO_GRADE
-    return Graded(_on_scale(grades, last.number)) if last.fits(grades) else _FOREIGN
+    if chosen := named or told:
+        return chosen[-1]
+    return mentions[-1] if len({mention.number for mention in mentions}) == 1 else None
 
 
 def _mentions(text: str) -> Iterator[_Mention]:

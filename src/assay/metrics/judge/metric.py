@@ -9,7 +9,8 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
@@ -85,18 +86,20 @@ class Judge(Neural, Metric):
 
     def _check_answers(self) -> None:
         """Refuse ways to answer that exclude each other."""
-        is_list, is_worded = self.mode in prompt.LISTS, self.answer in ("probabilities", "json")
-        if is_list and (self.anchored or self.shots or self.reasons or is_worded):
+        of_grades = [self.anchored, self.shots, self.reasons, self.answer in ("probabilities", "json")]
+        if self.mode in prompt.LISTS and any(of_grades):
             raise SpecError(
                 f"mode={self.mode} is answered in words: anchored, shots, reasons and answer={self.answer} "
                 f"are for grades; leave them out"
             )
-        if self.reasons and (self.shots or self.answer == "probabilities"):
+        without_reasons = [self.shots, self.answer == "probabilities"]
+        if self.reasons and any(without_reasons):
             raise SpecError(
                 "reasons=true is answered in words: shots have no reasons, and the probabilities of the "
                 "first word are no grades; leave shots and answer=probabilities out"
             )
-        if not self.endpoint and (self.effort or self.answer == "json"):
+        of_servers = [self.effort, self.answer == "json"]
+        if not self.endpoint and any(of_servers):
             raise SpecError("effort= and answer=json are for servers; give endpoint= too, or leave them out")
 
     @property
@@ -149,21 +152,19 @@ class Judge(Neural, Metric):
             _warn_of_default(self.endpoint, self.model)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        shown = [blinded(sample) if self.blind else sample for sample in samples]
-        flat = [sample for one in shown for sample in self._orders(one)]
-        replies = self.ask([self._question(sample) for sample in flat], self._reading)
-        graded = [(self._grade(s, reply), reply) for s, reply in zip(flat, replies, strict=True)]
+        asked = [shown for sample in samples for shown in self._shown(sample)]
+        replies = self.ask([self._question(sample) for sample in asked], self._reading)
+        graded = [(self._grade(s, reply), reply) for s, reply in zip(asked, replies, strict=True)]
         width = 2 if self.swap else 1
         by_sample = [graded[start : start + width] for start in range(0, len(graded), width)]
-        counts = [_counts(some, len(self._form.grades)) for some in by_sample]
-        values = [_averaged([grade.value for grade, _ in some]) for some in by_sample]
-        names = dict.fromkeys([*_NOTES, *(name for count in counts for name in count)])
-        return Scores(values, {name: [count[name] for count in counts] for name in names})
+        counts = [_counts(both, len(self._form.grades)) for both in by_sample]
+        return Scores([_averaged([grade.value for grade, _ in both]) for both in by_sample], _notes(counts))
 
-    def _orders(self, sample: Sample) -> list[Sample]:
-        """The sample, and with swap the same pair the other way round."""
-        turned = replace(sample, hypothesis=sample.rival or "", rival=sample.hypothesis)
-        return [sample, turned] if self.swap else [sample]
+    def _shown(self, sample: Sample) -> list[Sample]:
+        """The sample as the judge sees it, and with swap the same pair the other way round."""
+        shown = blinded(sample) if self.blind else sample
+        turned = replace(shown, hypothesis=shown.rival or "", rival=shown.hypothesis)
+        return [shown, turned] if self.swap else [shown]
 
     def _question(self, sample: Sample) -> JudgeQuestion:
         form = self._form
@@ -171,7 +172,7 @@ class Judge(Neural, Metric):
 
     def asked(self, samples: Sequence[Sample]) -> Asked:
         """What scoring these samples would ask, before it is known how long the answers are."""
-        questions = [self._question(one) for sample in samples for one in self._orders(sample)]
+        questions = [self._question(shown) for sample in samples for shown in self._shown(sample)]
         read = sum(question.tokens for question in questions)
         is_read_here = not self.endpoint and self._reading != "text"  # from probabilities: nothing is written
         written = 0 if is_read_here else self._form.usual * len(questions)
@@ -184,15 +185,10 @@ class Judge(Neural, Metric):
             return ask_server(self.endpoint, Asking(*how), questions)
         loaded = self.load_model()
         prompts = [_prompt(loaded, question) for question in questions]
-        both = list(zip(questions, prompts, strict=True))
+        both = zip(questions, prompts, strict=True)
         if reading == "text":
             return [self._written(loaded, question, ids) for question, ids in both]
-        for question, ids in both:
-            _book(question, len(ids), 0)
-        ids_of = partial(_grade_ids, loaded.serial, loaded.tokenizer)
-        logs = iter(causal(loaded, [(given, ids) for q, given in both for ids in ids_of(q.grades)]))
-        chances = ({grade: float(np.exp(next(logs).sum())) for grade in q.grades} for q in questions)
-        return [Reply(row, None, len(given), 0) for row, given in zip(chances, prompts, strict=True)]
+        return _read_off(loaded, list(both))
 
     def _written(self, loaded: Loaded, question: JudgeQuestion, ids: tuple[int, ...]) -> Reply:
         """What the model here writes, as long as its answers can be read."""
@@ -219,10 +215,11 @@ class Judge(Neural, Metric):
     def _grade(self, sample: Sample, reply: Reply) -> Graded:
         if self.mode in prompt.LISTS:
             return _checked(self._form.read_list(reply.text or ""))
-        grades, chances = self._form.grades, reply.probabilities
-        has_text = reply.text is not None and self._reading != "probabilities"
-        if chances is None or (has_text and (self.temperature > 0 or self._reading != "auto")):
-            return answers.parsed(grades, reply.text or "") if has_text else _checked(None)
+        grades, chances = self._form.grades, reply.probabilities or {}
+        text = None if self._reading == "probabilities" else reply.text
+        is_worded = self.temperature > 0 or self._reading != "auto"
+        if text is not None and (is_worded or not chances):
+            return answers.parsed(grades, text)
         if self.temperature > 0:
             rng = generator(sample.draw, self.signature, sample.key)
             return _checked(answers.drawn(grades, chances, self.temperature, rng))
@@ -231,6 +228,17 @@ class Judge(Neural, Metric):
 
 def _checked(value: float | None) -> Graded:
     return Graded(value, answers.UNPARSED if value is None else None)
+
+
+def _read_off(loaded: Loaded, asked: Sequence[tuple[JudgeQuestion, tuple[int, ...]]]) -> list[Reply]:
+    """How likely the model here finds each grade after each prompt; nothing is written."""
+    answered = []
+    for question, ids in asked:
+        _book(question, len(ids), 0)
+        answered += [(ids, grade) for grade in _grade_ids(loaded.serial, loaded.tokenizer, question.grades)]
+    logs = iter(causal(loaded, answered))
+    chances = ({grade: float(np.exp(next(logs).sum())) for grade in question.grades} for question, _ in asked)
+    return [Reply(row, None, len(ids), 0) for row, (_, ids) in zip(chances, asked, strict=True)]
 
 
 def _book(question: JudgeQuestion, read: int, written: int) -> None:
@@ -255,16 +263,18 @@ def _averaged(grades: Sequence[float | None]) -> float | None:
 
 def _counts(graded: Sequence[tuple[Graded, Reply]], grades: int) -> Counter[str]:
     """Count what is wrong with answers, what was read from text, and what the server refused to be told."""
-    counts: Counter[str] = Counter()
-    for grade, reply in graded:
-        if grade.fault:
-            counts[grade.fault] += 1
-        if reply.probabilities is None:
-            counts["read from text"] += 1
-        elif len(reply.probabilities) < grades:
-            counts["partly listed"] += 1
+    counts: Counter[str] = Counter(grade.fault for grade, _ in graded if grade.fault)
+    for _, reply in graded:
+        counts["read from text"] += reply.probabilities is None
+        counts["partly listed"] += reply.probabilities is not None and len(reply.probabilities) < grades
         counts.update(f"questions asked without {name}" for name in reply.without)
     return counts
+
+
+def _notes(counts: Sequence[Counter[str]]) -> dict[str, list[int]]:
+    """The counts of all samples by what is counted."""
+    names = dict.fromkeys(chain(_NOTES, *counts))
+    return {name: [count[name] for count in counts] for name in names}
 
 
 def _prompt(loaded: Loaded, question: JudgeQuestion) -> tuple[int, ...]:
@@ -296,11 +306,11 @@ def defused(loaded: Loaded, text: str) -> str:
 def _grade_ids(serial: int, tokenizer: Any, grades: tuple[str, ...]) -> list[tuple[int, ...]]:
     """Return each grade as ids; where one is the start of another (1, 10, 100), with the end of the turn."""
     grade_ids = [tuple(tokenizer.encode(grade, add_special_tokens=False)) for grade in grades]
-    end = tokenizer.eos_token_id
-    ambiguous = any(a != b and b[: len(a)] == a for a in grade_ids for b in grade_ids)
-    if ambiguous and end is None:
+    if not any(longer[: len(ids)] == ids for ids, longer in permutations(grade_ids, 2)):
+        return grade_ids
+    if tokenizer.eos_token_id is None:
         raise MetricError("this model has no end token to tell 1 from 10; give scale=1-5")
-    return [(*ids, end) for ids in grade_ids] if ambiguous and end is not None else grade_ids
+    return [(*ids, tokenizer.eos_token_id) for ids in grade_ids]
 
 
 def _generate(loaded: Loaded, question: JudgeQuestion, given: tuple[int, ...], temperature: float) -> Reply:

@@ -13,6 +13,7 @@ import os
 import random
 import zlib
 from base64 import b64encode
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -146,19 +147,28 @@ def _probabilities(logprobs: object, grades: Sequence[str], text: str) -> dict[s
 
     A number that takes several tokens (7, 0) cannot be read off the first one.
     """
+    first = _first_token(logprobs)
+    if first is None or not _may_be_grade(first, grades, text):
+        return None
+    chances: dict[str, float] = defaultdict(float)
+    for row in first.get("top_logprobs") or [first]:
+        chances[str(row["token"]).strip()] += math.exp(float(row["logprob"]))
+    return {grade: chances[grade] for grade in grades if grade in chances} or None
+
+
+def _first_token(logprobs: object) -> Mapping[str, Any] | None:
+    """The first token written that is not blank, with its probability."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     tokens = content if isinstance(content, list) else []
-    first = next((row for row in tokens if str(row.get("token", "")).strip()), None) if grades else None
-    words = text.split()
-    is_grade = grades[:1] == ("A",) or (first and words and first["token"].strip() == words[0].strip(".*"))
-    if first is None or not is_grade:
-        return None
-    chances: dict[str, float] = {}
-    for row in first.get("top_logprobs") or [first]:
-        grade = str(row["token"]).strip()
-        if grade in grades:
-            chances[grade] = chances.get(grade, 0.0) + math.exp(float(row["logprob"]))
-    return chances or None
+    return next((row for row in tokens if str(row.get("token", "")).strip()), None)
+
+
+def _may_be_grade(token: Mapping[str, Any], grades: Sequence[str], text: str) -> bool:
+    """Whether the first token is the first word of the answer, or the letter of a text of a pair."""
+    if not grades:
+        return False
+    first_word = (text.split() or [""])[0].strip(".*")
+    return grades[0] == "A" or token["token"].strip() == first_word
 
 
 class _MalformedError(Exception):
@@ -408,9 +418,9 @@ def checked_host(endpoint: str) -> str:
 
 def _key(host: str, endpoint: str) -> str | None:
     """Return the key for this host; it never goes over plain HTTP to another machine."""
-    key = os.environ.get(_KEY) or (os.environ.get(_OPENAI_KEY) if host == _OPENAI else None)
-    key = key.strip() if key else None  # most files of keys end with a newline
-    if key and not all("!" <= character <= "~" for character in key):  # httpx would show it in its message
+    names = (_KEY, _OPENAI_KEY) if host == _OPENAI else (_KEY,)
+    key = next(filter(None, map(os.environ.get, names)), "").strip()  # most files of keys end with a newline
+    if not all("!" <= character <= "~" for character in key):  # httpx would show it in its message
         raise SpecError(f"the key in {_KEY} holds blanks or other characters that no header takes; check it")
     if key and endpoint.startswith("http:") and not _is_loopback(host):
         raise SpecError(f"endpoint={endpoint}: a key is not sent over plain http; use https, or unset {_KEY}")
