@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -150,6 +152,30 @@ def test_options_that_exclude_each_other_are_refused(spec: str) -> None:
 
 def _assay(*words: str) -> Result:
     return CliRunner().invoke(app, list(words))
+
+
+def test_what_a_server_refuses_is_told_on_a_terminal_too(tmp_path: Path) -> None:
+    """The note comes from a thread, while what metrics print goes to stderr."""
+    with standing_in("strict") as (_, endpoint):
+        words = (
+            "run",
+            "judge-bias",
+            "-m",
+            f"judge:endpoint={endpoint},model=m",
+            "--limit",
+            "2",
+            "--only",
+            "authority",
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "assay", *words, "--cache", "none"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("takes no max_tokens; max_completion_tokens is sent instead") == 1
+    assert "judge-bias" in done.stdout
 
 
 def _predicted(said: str) -> tuple[int, int, int]:

@@ -161,7 +161,8 @@ class Screen(io.TextIOWrapper):
     """A stream of ours: no text steers a terminal, and what an encoding lacks is written as \\u0000."""
 
     def write(self, text: str) -> int:
-        if self is sys.stdout and threading.current_thread() is not threading.main_thread():
+        takes_results = self is sys.stdout and self is not sys.stderr  # they are one while a metric scores
+        if takes_results and threading.current_thread() is not threading.main_thread():
             return sys.stderr.write(text)  # a library's: Ray tells of its workers from a thread
         return super().write(harmless(text) if self.isatty() else text)
 
