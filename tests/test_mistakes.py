@@ -11,7 +11,7 @@ from assay.api.user_data import metric_list
 from assay.cli import app
 from assay.core import Measure
 from assay.errors import AuditError, SpecError
-from assay.metrics.common import Hybrid
+from assay.metrics.hybrid import Hybrid
 from assay.names.spec import measure
 
 FILES = {

@@ -13,8 +13,8 @@ import pytest
 
 from assay.core import Sample
 from assay.errors import DataError, MetricError
+from assay.files import toml_file
 from assay.metrics.bertscore import BertScore, unrelated_pairs
-from assay.metrics.common import metric_tables
 from assay.metrics.contextual import MoverScore, SentenceCosine
 from assay.models import encoder as _encoder
 from assay.models.memory import BoundedCache
@@ -149,7 +149,7 @@ def test_the_layer_does_not_depend_on_how_the_model_is_spelt(model: str, layer: 
 @pytest.mark.filterwarnings("ignore")
 def test_the_layers_are_those_of_the_package() -> None:
     table = pytest.importorskip("bert_score.utils", reason="the bench extra has the reference package")
-    tuned = metric_tables("layers")["tuned"]
+    tuned = toml_file("names", "bertscore_layers")["tuned"]
     assert tuned == {name: table.model2layers[name] for name in tuned}
 
 

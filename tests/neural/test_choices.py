@@ -14,8 +14,8 @@ from assay.engine.scoring import score_samples
 from assay.engine.session import Session
 from assay.errors import SpecError
 from assay.metrics.bertscore import BertScore
-from assay.metrics.common import Hybrid
 from assay.metrics.contextual import SentenceCosine
+from assay.metrics.hybrid import Hybrid
 from assay.names.registry import load, names
 from assay.names.spec import parse
 

@@ -3,56 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.core import Explanation, Floats, Scores
 from assay.errors import MetricError
-from assay.metrics.common import metric
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models import adapters, weights
 from assay.models.torch import Loaded, Overlong, Precision, load, model_pins
 
 _SIZE = re.compile(r"[-_]\d+(\.\d+)?[MB]$")  # m2m100_418M: the size at the end of a model's name
 Shortened = Literal["warn", "error"]  # what happens to a text that is too long: cut and counted, or refused
-_T = TypeVar("_T")
-# Fields that many metrics have, with type and default. `cut` is `overlong` without windows.
-_SHARED: dict[str, tuple[str, Any, Any]] = {
-    "reduce": ("reduce", Reduce, "max"),
-    "mean": ("reduce", Reduce, "mean"),
-    "adapter": ("adapter", str | None, None),
-    "overlong": ("overlong", Overlong, "warn"),
-    "cut": ("overlong", Shortened, "warn"),
-    "precision": ("precision", Precision, "float32"),
-    "average": ("average", bool, True),
-    "prompt": ("prompt", str, ""),
-    "prefix": ("prefix", str, ""),
-}
-
-
-@dataclass_transform(frozen_default=True)
-def neural(name: str, *shared: str) -> Callable[[type[_T]], type[_T]]:
-    """Decorate the class of a metric on a model, as `metric` does; the shared fields follow its own."""
-
-    def decorate(kind: type[_T]) -> type[_T]:
-        for field, typed, default in (_SHARED[key] for key in shared):
-            kind.__annotations__[field] = typed
-            setattr(kind, field, default)
-        return metric(name)(kind)
-
-    return decorate
 
 
 class Neural:
-    """A metric on a pretrained model of transformers.
-
-    Its facts name the `architecture`. The order of the fields is part of the signature: a subclass declares
-    its own, then names those that many share (`neural`).
-    """
+    """A metric on a pretrained model of transformers; the order of its fields is part of the signature."""
 
     packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     extra: ClassVar[str | None] = "neural"

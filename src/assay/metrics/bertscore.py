@@ -17,9 +17,8 @@ import numpy as np
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.datasets.records import embedded_records
 from assay.errors import DataError, MetricError, SpecError, WeightsError
-from assay.files import file_digest
+from assay.files import file_digest, toml_file
 from assay.metrics.base import Neural, matching_explanation, scored
-from assay.metrics.common import metric, metric_tables
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
 from assay.models.lazy import torch
 from assay.models.loading import plain_folder, read_config
@@ -57,7 +56,7 @@ def idf_table(documents: Sequence[Sequence[int]]) -> IdfTable:
     return IdfTable(values, math.log(count + 1))
 
 
-@metric("bertscore")
+@dataclass(frozen=True)
 class BertScore(Neural, Metric):
     """Precision, recall and F as the bert-score package computes them; the best of several references.
 
@@ -69,6 +68,14 @@ class BertScore(Neural, Metric):
     Unrelated texts score high, up to .8 by some models. `rescale=FILE` puts a baseline of bert-score in the
     place of 0, `rescale=embedded` the mean that this model and layer give to unrelated texts of the package.
     """
+
+    name = "bertscore"
+    paradigm = "matching"
+    outputs = ("p", "r", "f")
+    range = (-1.0, 1.0)
+    identity_highest = True
+    unused = ("pooler",)
+    citation = "Zhang et al. 2020, BERTScore: evaluating text generation with BERT, ICLR"
 
     model: str = "minilm"
     layer: Layer | None = None  # None: the authors' choice; a model they have not tuned needs one
@@ -312,7 +319,7 @@ _OWNERS = frozenset({"google-bert", "FacebookAI", "distilbert", "openai-communit
 
 def last_layer(model: str) -> int | None:
     """Return the number of the last layer of a carried sentence encoder, None for any other model."""
-    number: int | None = metric_tables("layers")["last"].get(model)
+    number: int | None = toml_file("names", "bertscore_layers")["last"].get(model)
     return number
 
 
@@ -320,7 +327,7 @@ def tuned_layer(model: str) -> int | None:
     """Return the layer for a model by its name alone; no file is opened."""
     owner, _, name = model.partition("/")
     known = name if owner in _OWNERS else model  # as bert-score spells it
-    number: int | None = metric_tables("layers")["tuned"].get(known, last_layer(model))
+    number: int | None = toml_file("names", "bertscore_layers")["tuned"].get(known, last_layer(model))
     return number
 
 
@@ -353,4 +360,4 @@ def _layer_by_shape(config: dict[str, Any]) -> int | None:
         return None
     width = config.get("hidden_size") or config.get("dim")
     shape = f"{config.get('model_type')} {_layer_count(config)} {width} {config.get('vocab_size')}"
-    return tuned_layer(metric_tables("layers")["shapes"].get(shape, ""))
+    return tuned_layer(toml_file("names", "bertscore_layers")["shapes"].get(shape, ""))

@@ -15,13 +15,12 @@ import numpy as np
 from assay.core import Floats, Image, Metric, Sample, Scores
 from assay.datasets.scenes import clip_folder, clip_recipe, miniatures
 from assay.errors import MetricError, WeightsError
-from assay.metrics.base import Neural, best_matches, neural, scored, unit
+from assay.metrics.base import Neural, Shortened, best_matches, scored, unit
 from assay.metrics.coco import JAVA_BATCH, JavaBacked, java_spice, spice_state
-from assay.metrics.common import metric
 from assay.metrics.text import Counts, Tokenize, distinct_texts, grams, memo, tokens
 from assay.models.encoder import Embedded, Matrix, remembered
 from assay.models.loading import image_processor, pixels
-from assay.models.torch import Loaded, Overlong, forward_rows, framed_rows, in_batches, padded
+from assay.models.torch import Loaded, Overlong, Precision, forward_rows, framed_rows, in_batches, padded
 from assay.models.vision import keep, recall
 from assay.models.weights import pin
 from assay.recipe import digest
@@ -84,11 +83,19 @@ def similarity(hyp: Vector, ref: Vector, *, clipped: bool) -> float:
     return total / ORDERS
 
 
-@metric("cider")
+@dataclass(frozen=True)
 class Cider(JavaBacked, Metric):
     """CIDEr-D, as pycocoevalcap and everyone runs it; `backend=coco` tokenises with its Java tokeniser."""
 
-    clipped: ClassVar[bool]
+    name = "cider"
+    # version 1 parted words as Stanford's tokeniser does in 95 of 100 sentences; now in more than 99
+    version = 2
+    paradigm = "caption"
+    range = (0.0, 10.0)
+    identity_highest = True
+    clipped: ClassVar[bool] = True
+    citation = "Vedantam et al. 2015, CIDEr: Consensus-based Image Description Evaluation, arXiv:1411.5726"
+
     tokenize: Tokenize = "ptb"
     backend: Backend = "own"
     table: DocumentFrequencies | None = None
@@ -120,14 +127,26 @@ class Cider(JavaBacked, Metric):
         return values
 
 
-@metric("cider-plain")
+@dataclass(frozen=True)
 class CiderPlain(Cider):
     """CIDEr without clipping and length penalty, in 0..10."""
 
+    name = "cider-plain"
+    clipped = False
 
-@metric("spice")
+
+@dataclass(frozen=True)
 class Spice(Metric):
     """F over scene-graph tuples, by the authors' Java program and Stanford's parser."""
+
+    name = "spice"
+    paradigm = "caption"
+    range = (0.0, 1.0)
+    packages = ("pycocoevalcap",)
+    extra = "coco"
+    citation = (
+        "Anderson et al. 2016, SPICE: Semantic Propositional Image Caption Evaluation, arXiv:1607.08822"
+    )
 
     batch = JAVA_BATCH
 
@@ -229,13 +248,22 @@ class _ImageText(Neural, Metric):
         return Scores(values, {"truncated": [cuts[self.prefix + s.hypothesis] for s in samples]})
 
 
-@neural("clipscore", "cut", "precision")
+@dataclass(frozen=True)
 class ClipScore(_ImageText):
     """2.5 * max(cos(image, caption), 0); the caption is read as "A photo depicts ..."."""
+
+    name = "clipscore"
+    family = "clip"
+    paradigm = "image-text"
+    needs = frozenset({"image"})
+    range = (0.0, 2.5)
+    citation = "Hessel et al. 2021, CLIPScore: a reference-free evaluation metric for image captioning, EMNLP"
 
     model: str = "openai/clip-vit-base-patch32"
     w: float = 2.5
     prefix: str = "A photo depicts "
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     @property
     def weights_source(self) -> str:
@@ -255,32 +283,58 @@ class ClipScore(_ImageText):
         return self.w * max(fit, 0.0)
 
 
-@metric("refclipscore")
+@dataclass(frozen=True)
 class RefClipScore(ClipScore):
     """The harmonic mean of CLIPScore and the best max(cos(reference, caption), 0)."""
+
+    name = "refclipscore"
+    needs = frozenset({"image", "references"})
 
     def value(self, loaded: Loaded, fit: float, near: Sequence[float]) -> float | list[float]:
         fit, best = self.w * max(fit, 0.0), max([*near, 0.0])
         return 2 * fit * best / (fit + best) if fit + best else 0.0
 
 
-@neural("siglip", "cut", "precision")
+@dataclass(frozen=True)
 class SigLip(_ImageText):
     """SigLIP's cosine of image and caption, and the probability that it was trained to give for the pair."""
 
+    name = "siglip"
+    family = "siglip"
+    paradigm = "image-text"
+    needs = frozenset({"image"})
+    outputs = ("cosine", "probability")
+    range = (-1.0, 1.0)
+    citation = "Zhai et al. 2023, Sigmoid loss for language image pre-training, ICCV"
+
     model: str = "google/siglip-base-patch16-224"
     prefix: str = ""
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def value(self, loaded: Loaded, fit: float, near: Sequence[float]) -> float | list[float]:
         scale, bias = float(loaded.model.logit_scale.exp()), float(loaded.model.logit_bias)
         return [fit, 1 / (1 + math.exp(-(scale * fit + bias)))]
 
 
-@neural("vilbertscore", "cut", "precision")
+@dataclass(frozen=True)
 class VilbertScore(Neural, Metric):
     """BERTScore's matching on tokens that a vision-language encoder (ViLT style) has read with the image."""
 
+    name = "vilbertscore"
+    paradigm = "image-text"
+    needs = frozenset({"image", "references"})
+    outputs = ("p", "r", "f")
+    range = (-1.0, 1.0)
+    unused = ("pooler",)
+    stand_in = True
+    citation = (
+        "Lee et al. 2020, ViLBERTScore: evaluating image caption using vision-and-language BERT, Eval4NLP"
+    )
+
     model: str = "dandelin/vilt-b32-mlm"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Read each text with the sample's image; the best reference counts."""

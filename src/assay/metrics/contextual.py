@@ -14,7 +14,6 @@ import numpy as np
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.metrics.base import Neural, matching_explanation, unit
 from assay.metrics.bertscore import IdfTable, idf_table, last_layer, matching_scores, refuse_table
-from assay.metrics.common import metric
 from assay.metrics.text import Reduce, compare_references, distinct_texts
 from assay.models.encoder import Differentiable, Embedded, cosine_scores, embed, pooled, prompt_by_name
 from assay.models.torch import Loaded, Overlong, Precision, content_ids
@@ -41,7 +40,7 @@ class Cloud:
     tokens: tuple[str, ...]
 
 
-@metric("moverscore")
+@dataclass(frozen=True)
 class MoverScore(Neural, Metric):
     """1 / (1 + word mover's distance) of unit embeddings, as the authors' second version computes it.
 
@@ -53,6 +52,15 @@ class MoverScore(Neural, Metric):
     of the authors' code give 1 - distance, which ranks alike. A text without any token of its own that has
     weight has no score. Bigrams (`n=2`) are those of the authors' first version.
     """
+
+    name = "moverscore"
+    version = 2
+    paradigm = "matching"
+    range = (0.0, 1.0)
+    symmetric = True
+    identity_highest = True
+    unused = ("pooler",)
+    citation = "Zhao et al. 2019, MoverScore: contextualized embeddings and earth mover distance, D19-1053"
 
     model: str = "minilm"
     layer: Layer | None = None  # None: the last
@@ -136,13 +144,21 @@ def _distances(hyp: Floats, ref: Floats) -> Floats:
     return np.asarray(cdist(hyp, ref))
 
 
-@metric("sentence-cosine")
+@dataclass(frozen=True)
 class SentenceCosine(Neural, Metric):
     """The cosine of the two texts' vectors from a sentence encoder; the best reference counts.
 
     The encoder pools as its own files say. `prefix` stands before every text; where None, the model's default
     prompt does, which most lack.
     """
+
+    name = "sentence-cosine"
+    paradigm = "matching"
+    range = (-1.0, 1.0)
+    symmetric = True
+    identity_highest = True
+    unused = ("pooler",)
+    citation = "Reimers & Gurevych 2019, Sentence-BERT: sentence embeddings using siamese networks, D19-1410"
 
     model: str = "minilm"
     reduce: Reduce = "max"

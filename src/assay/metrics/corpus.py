@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from assay.core import Floats, Sample, SetMetric
 from assay.errors import MetricError
-from assay.metrics.base import Neural, neural, unit
-from assay.metrics.common import metric
+from assay.metrics.base import Neural, unit
 from assay.metrics.edit import TerOptions, ter_statistics
 from assay.metrics.ngram import (
     SacreSmooth,
@@ -28,6 +28,7 @@ from assay.metrics.ngram import (
 from assay.metrics.text import Tokenize
 from assay.models.encoder import Pool, pooled
 from assay.models.loading import is_decoder
+from assay.models.torch import Overlong, Precision
 from assay.vocabulary import NonNegative
 
 
@@ -41,9 +42,16 @@ class _Additive(SetMetric):
         return float(self.from_statistics(self.statistics(samples).sum(axis=0, keepdims=True))[0])
 
 
-@metric("bleu:level=corpus")
+@dataclass(frozen=True)
 class CorpusBleu(_Additive):
     """Corpus BLEU in 0..100."""
+
+    name = "bleu:level=corpus"
+    paradigm = "n-gram"
+    range = (0.0, 100.0)
+    citation = (
+        "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
+    )
 
     tokenize: Tokenize = "13a"
     smooth: SacreSmooth = "exp"
@@ -63,9 +71,14 @@ class CorpusBleu(_Additive):
         return sacrebleu_scores(totals, self.smooth, self.smooth_value, effective_order=False)
 
 
-@metric("chrf:level=corpus")
+@dataclass(frozen=True)
 class CorpusChrf(_Additive):
     """Corpus chrF in 0..100; `word_order=2` is chrF++."""
+
+    name = "chrf:level=corpus"
+    paradigm = "n-gram"
+    range = (0.0, 100.0)
+    citation = "Popović 2015, chrF: character n-gram F-score for automatic MT evaluation, W15-3049"
 
     n: int = 6
     word_order: NonNegative = 0
@@ -81,9 +94,18 @@ class CorpusChrf(_Additive):
         return chrf_scores(totals, self.beta)
 
 
-@metric("ter:level=corpus")
+@dataclass(frozen=True)
 class CorpusTer(TerOptions, _Additive):
     """Corpus TER, negated: all edits over all reference words."""
+
+    name = "ter:level=corpus"
+    paradigm = "edit"
+    range = (None, 0.0)
+    original = "lower"
+    citation = (
+        "Snover et al. 2006, A Study of Translation Edit Rate with Targeted Human Annotation, "
+        "2006.amta-papers.25"
+    )
 
     def statistics(self, samples: Sequence[Sample]) -> Floats:
         """Return the fewest edits and the mean reference length, per sample."""
@@ -102,7 +124,7 @@ _EXPLAINED = 0.9  # share of the variance kept by the principal components
 _ITERATIONS, _RESTARTS = 500, 5
 
 
-@neural("mauve", "overlong", "precision")
+@dataclass(frozen=True)
 class Mauve(Neural, SetMetric):
     """The hypotheses against the distinct references of the set; the mean over `seeds` clusterings.
 
@@ -113,9 +135,21 @@ class Mauve(Neural, SetMetric):
     an encoder (`pool=auto`). *blind* takes the last token of RoBERTa and ELECTRA too: `pool=last`.
     """
 
+    name = "mauve"
+    version = 2
+    paradigm = "distribution"
+    range = (0.0, 1.0)
+    pools = True
+    smallest = 500
+    packages = ("torch", "transformers", "faiss")
+    unused = ("pooler",)
+    citation = "Pillutla et al. 2021, MAUVE: measuring the gap between neural text and human text, NeurIPS"
+
     model: str = "minilm"
     pool: Literal["auto", "mean", "first", "last"] = "auto"
     seeds: int = 5
+    overlong: Overlong = "warn"
+    precision: Precision = "float32"
 
     @property
     def pooling(self) -> Pool:

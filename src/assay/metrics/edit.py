@@ -19,7 +19,6 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Metric, Sample
 from assay.errors import SpecError
-from assay.metrics.common import metric
 from assay.metrics.text import memo, tokens
 
 # sacreBLEU's limits (lib_ter.py).
@@ -274,9 +273,19 @@ def edit_rate(count: float, length: float) -> float:
     return 100 * count / length if length > 0 else 100.0 if count > 0 else 0.0
 
 
-@metric("ter")
+@dataclass(frozen=True)
 class Ter(TerOptions, Metric):
     """Translation edit rate, negated: 0 is perfect, -100 is as many edits as words."""
+
+    name = "ter"
+    paradigm = "edit"
+    range = (None, 0.0)
+    original = "lower"
+    identity_highest = True
+    citation = (
+        "Snover et al. 2006, A Study of Translation Edit Rate with Targeted Human Annotation, "
+        "2006.amta-papers.25"
+    )
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         return [-edit_rate(*ter_statistics(s, self.text)) if s.references else None for s in samples]

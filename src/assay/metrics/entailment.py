@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
-from assay.metrics.base import Neural, neural, scored, softmax
-from assay.metrics.common import metric, metric_tables
+from assay.metrics.base import Neural, Shortened, scored, softmax
 from assay.metrics.text import segments
 from assay.models.encoder import logits
 from assay.models.lazy import torch
 from assay.models.nlp import split_sentences
-from assay.models.torch import Loaded, content_ids, forward_rows, framed_rows
+from assay.models.torch import Loaded, Precision, content_ids, forward_rows, framed_rows
 
 _ENTAILED = ("entailment", "entail", "supported", "aligned", "consistent")
 # The authors' length of a question; the tokenizer's 512 is that of T5's training, not of its positions.
@@ -60,15 +60,24 @@ class _Entailment(Neural, Metric):
         return softmax(table)[places, label], [cuts[at] for at in places]
 
 
-@neural("nli", "cut", "precision")
+@dataclass(frozen=True)
 class Nli(_Entailment):
     """Entailment between hypothesis and reference: p, reference to hypothesis; r, the other way; f, both.
 
     f is the harmonic mean: a paraphrase follows and is followed. The best reference counts.
     """
 
+    name = "nli"
+    paradigm = "qa"
+    outputs = ("f", "p", "r")
+    range = (0.0, 1.0)
+    architecture = "AutoModelForSequenceClassification"
+    citation = "Chen & Eger 2023, MENLI: robust evaluation metrics from natural language inference, TACL"
+
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
@@ -81,7 +90,7 @@ class Nli(_Entailment):
         return scored(answers)
 
 
-@neural("nli-faithful", "cut", "precision")
+@dataclass(frozen=True)
 class NliFaithful(_Entailment):
     """How far each sentence of the hypothesis follows from the source, on average.
 
@@ -89,9 +98,22 @@ class NliFaithful(_Entailment):
     pieces of whole sentences, up to 350 words (AlignScore). `document`: the whole source at once.
     """
 
+    name = "nli-faithful"
+    version = 2  # version 1 cut pieces of 350 words within sentences
+    paradigm = "qa"
+    needs = frozenset({"source"})
+    range = (0.0, 1.0)
+    architecture = "AutoModelForSequenceClassification"
+    citation = (
+        "Laban et al. 2022, SummaC: re-visiting NLI-based models for inconsistency detection, TACL; "
+        "Tang et al. 2024, MiniCheck: efficient fact-checking of LLMs on grounding documents, EMNLP"
+    )
+
     model: str = "cross-encoder/nli-deberta-v3-small"
     label: str | None = None
     by: Literal["summac", "chunks", "document"] = "summac"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a mean per sample, None where source or hypothesis has no sentence."""
@@ -135,7 +157,7 @@ class _Answers(Neural):
         return list(zip(forward_rows(loaded, rows, forward), cuts, strict=True))
 
 
-@neural("minicheck", "cut", "precision")
+@dataclass(frozen=True)
 class MiniCheck(_Answers, Metric):
     """How far each sentence of the hypothesis is supported by the source, on average, by MiniCheck's T5.
 
@@ -143,7 +165,16 @@ class MiniCheck(_Answers, Metric):
     sentences, up to 500 words, as in the authors' code, which splits sentences with NLTK, not spaCy.
     """
 
+    name = "minicheck"
+    paradigm = "qa"
+    needs = frozenset({"source"})
+    range = (0.0, 1.0)
+    architecture = "AutoModelForSeq2SeqLM"
+    citation = "Tang et al. 2024, MiniCheck: efficient fact-checking of LLMs on grounding documents, EMNLP"
+
     model: str = "lytang/MiniCheck-Flan-T5-Large"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a mean per sample, None where source or hypothesis has no sentence."""
@@ -169,7 +200,7 @@ def whole_pieces(text: str, words: int) -> tuple[str, ...]:
     return tuple(" ".join(piece) for piece in pieces)
 
 
-@neural("unieval", "cut", "precision")
+@dataclass(frozen=True)
 class UniEval(_Answers, Metric):
     """UniEval for summaries: P(yes) / (P(yes) + P(no)) of a T5 that answers a question for each output.
 
@@ -177,7 +208,17 @@ class UniEval(_Answers, Metric):
     reference is asked with each, and the best counts. `overall` is the mean of the other outputs.
     """
 
+    name = "unieval"
+    paradigm = "qa"
+    needs = frozenset({"references", "source"})
+    outputs: ClassVar[tuple[str, ...]] = ("coherence", "consistency", "fluency", "relevance", "overall")
+    range: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
+    architecture = "AutoModelForSeq2SeqLM"
+    citation = "Zhong et al. 2022, Towards a unified multi-dimensional evaluator for text generation, EMNLP"
+
     model: str = "MingZhong/unieval-sum"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Ask all questions about all samples in one stream of batches."""
@@ -198,29 +239,104 @@ class UniEval(_Answers, Metric):
         return scored(answers)
 
 
-@metric("unieval-dialog")
+@dataclass(frozen=True)
 class UniEvalDialog(UniEval):
     """UniEval for dialogue: the source is the history, with `fact: ...` as its last line where there is one.
 
     Engagingness is added up over sentences, as the authors do: it and `overall` may exceed 1.
     """
 
+    name = "unieval-dialog"
+    needs = frozenset({"source"})
+    outputs = ("naturalness", "coherence", "engagingness", "groundedness", "understandability", "overall")
+    range = (0.0, None)
+
     model: str = "MingZhong/unieval-dialog"
 
 
-@metric("unieval-data")
+@dataclass(frozen=True)
 class UniEvalData(UniEval):
     """UniEval for text from data: naturalness, and informativeness given a reference."""
 
+    name = "unieval-data"
+    needs = frozenset({"references"})
+    outputs = ("naturalness", "informativeness", "overall")
 
-@metric("unieval-fact")
+
+@dataclass(frozen=True)
 class UniEvalFact(UniEval):
     """UniEval for facts: how far the hypothesis' sentences are consistent with the source, on average."""
+
+    name = "unieval-fact"
+    needs = frozenset({"source"})
+    outputs = ()
 
     model: str = "MingZhong/unieval-fact"
 
 
-_QUESTIONS: dict[str, dict[str, tuple[str, str]]] = metric_tables("facts")["unieval"]
+# UniEval's questions, as its checkpoints were trained to read them, and how several answers are joined.
+# {sentence} is one of the hypothesis; a question without it is asked once.
+_QUESTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "unieval": {
+        "coherence": (
+            "mean",
+            "question: Is this a coherent summary to the document? </s> summary: {hypothesis} </s> "
+            "document: {source}",
+        ),
+        "consistency": (
+            "mean",
+            "question: Is this claim consistent with the document? </s> claim: {sentence} </s> "
+            "document: {source}",
+        ),
+        "fluency": ("mean", "question: Is this a fluent paragraph? </s> paragraph: {sentence}"),
+        "relevance": (
+            "max",
+            "question: Is this summary relevant to the reference? </s> summary: {hypothesis} </s> "
+            "reference: {reference}",
+        ),
+    },
+    "unieval-dialog": {
+        "naturalness": (
+            "mean",
+            "question: Is this a natural response in the dialogue? </s> response: {hypothesis}",
+        ),
+        "coherence": (
+            "mean",
+            "question: Is this a coherent response given the dialogue history? </s> response: "
+            "{hypothesis} </s> dialogue history: {history}",
+        ),
+        "engagingness": (
+            "sum",
+            "question: Is this an engaging and informative response according to the dialogue "
+            "history and fact? </s> response: {sentence} </s> dialogue history: {history} </s> fact: "
+            "{fact}",
+        ),
+        "groundedness": (
+            "mean",
+            "question: Is this response consistent with knowledge in the fact? </s> response: "
+            "{hypothesis} </s> fact: {fact}",
+        ),
+        "understandability": (
+            "mean",
+            "question: Is this an understandable response in the dialogue? </s> response: {hypothesis}",
+        ),
+    },
+    "unieval-data": {
+        "naturalness": ("mean", "question: Is this a fluent utterance? </s> utterance: {hypothesis}"),
+        "informativeness": (
+            "max",
+            "question: Is this sentence informative according to the reference? </s> sentence: "
+            "{hypothesis} </s> reference: {reference}",
+        ),
+    },
+    "unieval-fact": {
+        "consistency": (
+            "mean",
+            "question: Is this claim consistent with the document? </s> claim: {sentence} </s> "
+            "document: {source}",
+        ),
+    },
+}
 _JOINED: dict[str, Callable[[Sequence[float]], Any]] = {"mean": np.mean, "max": max, "sum": sum}
 
 

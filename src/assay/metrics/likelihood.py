@@ -12,9 +12,8 @@ import numpy as np
 
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
-from assay.metrics.base import Neural, neural, scored
-from assay.metrics.common import metric, metric_tables
-from assay.metrics.text import reduced, segments
+from assay.metrics.base import Neural, Shortened, scored
+from assay.metrics.text import Reduce, reduced, segments
 from assay.models.encoder import Differentiable, Texts
 from assay.models.lazy import torch
 from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id, translated
@@ -23,7 +22,14 @@ from assay.models.torch import IdsAndCuts, Loaded, Overlong, Precision, content_
 Scale = Literal["perplexity", "log"]
 Piece = tuple[list[int], list[int]]  # context ids, scored ids
 _Given = Sequence[Sequence[str]]  # the texts after which a hypothesis is scored, per sample
-TEMPLATES: dict[str, str] = metric_tables("facts")["templates"]
+# GPTScore's: {given} is the reference or the source; only {hypothesis} is scored.
+TEMPLATES = {
+    "plain": "{given}\n{hypothesis}",
+    "paraphrase": "{given}\nIn other words, {hypothesis}",
+    "summary": "{given}\nTl;dr: {hypothesis}",
+    "dialogue": "{given}\nThe next speaker answers: {hypothesis}",
+    "translation": "{given}\nIn English: {hypothesis}",
+}
 
 
 def _scaled(logs: Sequence[LogProbs], scale: Scale) -> float | None:
@@ -43,6 +49,11 @@ def token_explanation(loaded: Loaded, ids: Sequence[int], logs: LogProbs) -> Exp
 @dataclass(frozen=True)
 class _Perplexity(Neural, Metric):
     """A perplexity: negated, so that higher is better."""
+
+    paradigm = "likelihood"
+    needs = frozenset()
+    range = (None, 0.0)
+    original = "lower"
 
     model: str = "smollm2"
     scale: Scale = "perplexity"
@@ -67,13 +78,17 @@ class _Perplexity(Neural, Metric):
         return Scores(values, {"truncated": [cut for _, cut in divided]})
 
 
-@metric("gpt-ppl")
+@dataclass(frozen=True)
 class GptPerplexity(_Perplexity):
     """The negated perplexity of a causal language model (*blind*, section 4); `scale=log`: its -log.
 
     Every token counts, the first one after the model's start token. Perplexity is exp(-mean log p), so that
     the mean over a set is dominated by its least likely texts, as in the paper's tables.
     """
+
+    name = "gpt-ppl"
+    architecture = "AutoModelForCausalLM"
+    citation = "Radford et al. 2019, Language models are unsupervised multitask learners"
 
     def room(self, loaded: Loaded) -> int:
         return loaded.limit - 1
@@ -90,9 +105,13 @@ class GptPerplexity(_Perplexity):
         return token_explanation(loaded, ids, self.log_probabilities(loaded, [([], ids)])[0])
 
 
-@metric("mlm-ppl")
+@dataclass(frozen=True)
 class MlmPerplexity(_Perplexity):
     """The negated pseudo-perplexity of a masked model (*blind*, app. A): each token masked in turn."""
+
+    name = "mlm-ppl"
+    architecture = "AutoModelForMaskedLM"
+    citation = "Salazar et al. 2020, Masked language model scoring, ACL 2020"
 
     model: str = "roberta-large"
 
@@ -114,12 +133,22 @@ def split_template(template: str) -> tuple[str, str]:
     return bare, before[len(bare) :]
 
 
-@neural("gptscore", "mean", "cut", "precision")
+@dataclass(frozen=True)
 class GptScore(Neural, Metric):
     """The mean log p per token of the hypothesis after the reference and a template."""
 
+    name = "gptscore"
+    version = 2  # version 1 scored an empty hypothesis by the space that the template puts before it
+    paradigm = "generation"
+    range = (None, 0.0)
+    architecture = "AutoModelForCausalLM"
+    citation = "Fu et al. 2023, GPTScore: evaluate as you desire, arXiv 2302.04166"
+
     model: str = "smollm2"
     template: str = "paraphrase"
+    reduce: Reduce = "mean"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         split_template(self.template)
@@ -155,9 +184,12 @@ class GptScore(Neural, Metric):
         return rows, cuts
 
 
-@metric("gptscore-faithful")
+@dataclass(frozen=True)
 class GptScoreFaithful(GptScore):
     """The mean log p per token of the hypothesis after the source and a template."""
+
+    name = "gptscore-faithful"
+    needs = frozenset({"source"})
 
     template: str = "summary"
 
@@ -172,6 +204,10 @@ class _Rewriting(Neural, Metric):
     the language tag that opens a target (`skips_tag`).
     """
 
+    paradigm = "generation"
+    range = (None, 0.0)
+    architecture = "AutoModelForSeq2SeqLM"
+    base = "facebook/bart-large-cnn"
     skips_tag: ClassVar[bool] = False
     average: bool = True
     prompt: str = ""  # appended to what the encoder reads
@@ -232,7 +268,7 @@ class _Rewriting(Neural, Metric):
         return token_explanation(loaded, ids, translated(loaded, [(tuple(source), tuple(ids))])[0])
 
 
-@neural("bartscore", "average", "prompt", "mean", "adapter", "cut", "precision", "prefix")
+@dataclass(frozen=True)
 class BartScore(_Rewriting):
     """Mean log p per token: p is reference to hypothesis, r hypothesis to reference, f their mean.
 
@@ -241,7 +277,18 @@ class BartScore(_Rewriting):
     `model=bart_score.pth` is the authors' file of weights for facebook/bart-large-cnn, trained on ParaBank.
     """
 
+    name = "bartscore"
+    outputs = ("p", "r", "f")
+    citation = "Yuan et al. 2021, BARTScore: evaluating generated text as text generation, NeurIPS"
+
     model: str = "facebook/bart-large-cnn"
+    average: bool = True
+    prompt: str = ""
+    reduce: Reduce = "mean"
+    adapter: str | None = None
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
+    prefix: str = ""
 
     def explain(self, sample: Sample) -> Explanation | None:
         return self._explain(sample.references[0], sample.hypothesis)
@@ -269,35 +316,62 @@ def _log_likelihoods(loaded: Loaded, pairs: Texts, average: bool) -> torch.Tenso
     return (logs * label_mask).sum(1) / (label_mask.sum(1) if average else 1)
 
 
-@neural("bartscore-faithful", "average", "prompt", "adapter", "cut", "precision", "prefix")
+@dataclass(frozen=True)
 class BartScoreFaithful(_Rewriting):
     """Mean log p per token of the hypothesis, given the source."""
 
+    name = "bartscore-faithful"
+    needs = frozenset({"source"})
+    citation = "Yuan et al. 2021, BARTScore: evaluating generated text as text generation, NeurIPS"
+
     model: str = "facebook/bart-large-cnn"
+    average: bool = True
+    prompt: str = ""
+    adapter: str | None = None
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
+    prefix: str = ""
 
     def explain(self, sample: Sample) -> Explanation | None:
         return self._explain(sample.source or "", sample.hypothesis)
 
 
-@neural("prism", "mean", "cut", "precision")
+@dataclass(frozen=True)
 class Prism(_Rewriting):
     """Forced decoding by a multilingual translator, from the target language into itself.
 
     The authors' model is in another format; any multilingual sequence-to-sequence model of the hub does.
     """
 
+    name = "prism"
+    outputs = ("p", "r", "f")
+    skips_tag = True
+    stand_in = True  # the authors' own model is in a format of fairseq
+    citation = "Thompson & Post 2020, Automatic MT evaluation via zero-shot paraphrasing, EMNLP"
+
     model: str = "facebook/m2m100_418M"
     source_language: str = "en"
     target_language: str = "en"
+    reduce: Reduce = "mean"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
 
-@neural("prism-qe", "cut", "precision")
+@dataclass(frozen=True)
 class PrismQe(_Rewriting):
     """Mean log p per token of the hypothesis as a translation of the source."""
+
+    name = "prism-qe"
+    needs = frozenset({"source"})
+    skips_tag = True
+    stand_in = True  # the authors' own model is in a format of fairseq
+    citation = "Thompson & Post 2020, Automatic MT evaluation via zero-shot paraphrasing, EMNLP"
 
     model: str = "facebook/m2m100_418M"
     source_language: str = "de"
     target_language: str = "en"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
 
 def _is_tagged(loaded: Loaded) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -12,7 +13,6 @@ from typing import Any, Literal
 from assay.core import Metric, Sample, Scores
 from assay.errors import MetricError
 from assay.metrics.coco import JavaBacked, java_meteor
-from assay.metrics.common import metric
 from assay.metrics.text import Tokenize, stem, tokens
 
 Words = list[tuple[int, str]]
@@ -82,13 +82,19 @@ def meteor(hypothesis: Sequence[str], reference: Sequence[str], *, use_synonyms:
     return float(mean * (1 - _GAMMA * (chunks / len(pairs)) ** _BETA))
 
 
-@metric("meteor")
+@dataclass(frozen=True)
 class Meteor(JavaBacked, Metric):
     """METEOR; `backend=coco` is Java METEOR 1.5.
 
     Without the WordNet corpus the synonym stage does not run: the signature names the stages that did, and a
     note counts the samples scored without it.
     """
+
+    name = "meteor"
+    paradigm = "n-gram"
+    range = (0.0, 1.0)
+    identity_highest = True
+    citation = "Banerjee & Lavie 2005, METEOR: An Automatic Metric for MT Evaluation, W05-0909"
 
     tokenize: Tokenize = "split"
     synonyms: Literal["auto", "on", "off"] = "auto"

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from assay.core import Floats, Metric, Sample
 from assay.errors import SpecError
 from assay.metrics.coco import JavaBacked
-from assay.metrics.common import metric
 from assay.metrics.text import Counts, Tokenize, reduced, segments, tokens, word_counts
 from assay.vocabulary import NonNegative
 
@@ -163,9 +162,17 @@ def nltk_bleu(counts: Matches, smooth: NltkSmooth) -> float:
     return brevity_penalty(counts.length, counts.closest) * math.exp(logs / len(counts.correct))
 
 
-@metric("bleu")
+@dataclass(frozen=True)
 class Bleu(Metric):
     """Sentence BLEU as NLTK computes it; all references together clip the n-grams."""
+
+    name = "bleu"
+    paradigm = "n-gram"
+    range = (0.0, 1.0)
+    identity_highest = True
+    citation = (
+        "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
+    )
 
     tokenize: Tokenize = "split"
     smooth: NltkSmooth = "method1"
@@ -213,9 +220,15 @@ def sacrebleu_scores(
     return np.asarray(np.where(matched & whole, 100 * penalty * means, 0.0))
 
 
-@metric("sacrebleu")
+@dataclass(frozen=True)
 class SacreBleu(Metric):
     """Sentence BLEU in 0..100 as sacreBLEU computes it; all references together clip the n-grams."""
+
+    name = "sacrebleu"
+    paradigm = "n-gram"
+    range = (0.0, 100.0)
+    identity_highest = True
+    citation = "Post 2018, A Call for Clarity in Reporting BLEU Scores, W18-6319"
 
     tokenize: Tokenize = "13a"
     smooth: SacreSmooth = "exp"
@@ -249,12 +262,23 @@ def coco_bleu(counts: Matches) -> list[float]:
     return values
 
 
-@metric("bleu-n")
+@dataclass(frozen=True)
 class CocoBleu(JavaBacked, Metric):
     """BLEU-1 to BLEU-4 as captions are scored: Treebank tokens, pycocoevalcap's constants.
 
     `backend=coco` tokenises with the Java tokeniser of pycocoevalcap itself.
     """
+
+    name = "bleu-n"
+    # version 1 parted words as Stanford's tokeniser does in 95 of 100 sentences; now in more than 99
+    version = 2
+    paradigm = "n-gram"
+    outputs = ("1", "2", "3", "4")
+    range = (0.0, 1.0)
+    identity_highest = True
+    citation = (
+        "Papineni et al. 2002, BLEU: a Method for Automatic Evaluation of Machine Translation, P02-1040"
+    )
 
     tokenize: Tokenize = "ptb"
     backend: Literal["own", "coco"] = "own"
@@ -282,9 +306,16 @@ def nist_penalty(length: int, reference: int) -> float:
     return max(min(ratio, 1.0), 0.0)
 
 
-@metric("nist")
+@dataclass(frozen=True)
 class Nist(Metric):
     """Sentence NIST as NLTK computes it; an order without n-grams adds nothing, where NLTK fails."""
+
+    name = "nist"
+    paradigm = "n-gram"
+    range = (0.0, None)
+    citation = (
+        "Doddington 2002, Automatic evaluation of machine translation quality using n-gram co-occurrence"
+    )
 
     n: int = 5
     tokenize: Tokenize = "split"
@@ -401,9 +432,15 @@ def _best(samples: Sequence[Sample], values: Floats) -> list[float | None]:
     return [reduced(values[part].tolist(), "max") for part in parts]
 
 
-@metric("chrf")
+@dataclass(frozen=True)
 class Chrf(Metric):
     """chrF as sacreBLEU computes it, in 0..100; `backend=nltk` is NLTK's, in 0..1 and with beta 3."""
+
+    name = "chrf"
+    paradigm = "n-gram"
+    range = (0.0, 100.0)
+    identity_highest = True
+    citation = "Popović 2015, chrF: character n-gram F-score for automatic MT evaluation, W15-3049"
 
     n: int = 6
     beta: float | None = None  # 2 in sacreBLEU, 3 in NLTK
@@ -417,9 +454,15 @@ class Chrf(Metric):
         return _best(samples, chrf_scores(statistics, 2.0 if self.beta is None else self.beta))
 
 
-@metric("chrf++")
+@dataclass(frozen=True)
 class ChrfPlusPlus(Metric):
     """chrF++: chrF with word unigrams and bigrams, as sacreBLEU computes it."""
+
+    name = "chrf++"
+    paradigm = "n-gram"
+    range = (0.0, 100.0)
+    identity_highest = True
+    citation = "Popović 2017, chrF++: words helping character n-grams, W17-4770"
 
     n: int = 6
     word_order: NonNegative = 2
@@ -435,6 +478,9 @@ class ChrfPlusPlus(Metric):
 class _Diversity(Metric):
     """A value of the n-grams of each text, None for a text too short to have one."""
 
+    paradigm = "diversity"
+    needs = frozenset()
+
     n: int = 4
     tokenize: Tokenize = "split"
 
@@ -446,26 +492,41 @@ class _Diversity(Metric):
     def value(self, counts: Counts) -> float: ...
 
 
-@metric("rep-4gram")
+@dataclass(frozen=True)
 class Rep4Gram(_Diversity):
     """The share of four-grams that repeat an earlier one, negated: 0 is free of repetition."""
+
+    name = "rep-4gram"
+    range = (-1.0, 0.0)
+    original = "lower"
+    citation = "Welleck et al. 2020, Neural Text Generation with Unlikelihood Training, arXiv:1908.04319"
 
     def value(self, counts: Counts) -> float:
         return len(counts) / counts.total() - 1
 
 
-@metric("ngram-entropy")
+@dataclass(frozen=True)
 class NgramEntropy(_Diversity):
     """The entropy of a text's n-grams, in nats: Ent-n."""
+
+    name = "ngram-entropy"
+    range = (0.0, None)
+    citation = (
+        "Zhang et al. 2018, Generating Informative and Diverse Conversational Responses, arXiv:1809.05972"
+    )
 
     def value(self, counts: Counts) -> float:
         total = counts.total()
         return -math.fsum(k / total * math.log(k / total) for k in counts.values()) + 0.0
 
 
-@metric("distinct-n")
+@dataclass(frozen=True)
 class DistinctN(_Diversity):
     """Distinct n-grams over all n-grams."""
+
+    name = "distinct-n"
+    range = (0.0, 1.0)
+    citation = "Li et al. 2016, A Diversity-Promoting Objective Function for Conversation Models, N16-1014"
 
     n: int = 2
 

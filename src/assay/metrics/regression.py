@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, cast
 
@@ -15,8 +16,7 @@ import numpy as np
 
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import SpecError, WeightsError
-from assay.metrics.base import Neural, Shortened, neural, reduced_scores
-from assay.metrics.common import metric, metric_tables
+from assay.metrics.base import Neural, Shortened, reduced_scores
 from assay.metrics.text import Reduce
 from assay.models.encoder import Differentiable, Texts, logits
 from assay.models.estimator import Estimator, Reading, checkpoint_digest, load_estimator, read_groups
@@ -35,6 +35,8 @@ def _with_one_output(loaded: Loaded, advice: str) -> Loaded:
 class _Regressor(Neural, Metric):
     """A model with one output per pair of hypothesis and reference; BLEURT's own format is read too."""
 
+    paradigm = "regression"
+    architecture = "AutoBleurt"
     first: Literal["reference", "hypothesis"] = "reference"  # the text that the model reads first
 
     def load_model(self) -> Loaded:
@@ -62,29 +64,47 @@ class _Regressor(Neural, Metric):
         return values[:, :1].float()
 
 
-@neural("bleurt", "reduce", "adapter", "cut", "precision")
+@dataclass(frozen=True)
 class Bleurt(_Regressor):
     """BLEURT: [CLS] reference [SEP] hypothesis [SEP] to a number; checkpoints in safetensors."""
 
+    name = "bleurt"
+    citation = "Sellam et al. 2020, BLEURT: learning robust metrics for text generation, ACL"
+
     model: str = "lucadiliello/BLEURT-20-D12"
+    reduce: Reduce = "max"
+    adapter: str | None = None
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
 
-@metric("frugalscore")
+@dataclass(frozen=True)
 class FrugalScore(Bleurt):
     """FrugalScore: a small model trained to predict a large metric; it reads the hypothesis first."""
+
+    name = "frugalscore"
+    first = "hypothesis"
+    citation = "Eddine et al. 2022, FrugalScore: learning cheaper, lighter and faster evaluation metrics, ACL"
 
     model: str = "moussaKam/frugalscore_tiny_bert-base_bert-score"
 
 
-@neural("regression", "reduce", "adapter", "cut", "precision")
+@dataclass(frozen=True)
 class Regression(_Regressor):
     """Any regressor of the hub on (reference, hypothesis), or the other way round."""
 
+    name = "regression"
+    citation = "Reimers & Gurevych 2019, Sentence-BERT (cross-encoders for pairs of sentences), D19-1410"
+
     model: str = "cross-encoder/stsb-distilroberta-base"
     first: Literal["reference", "hypothesis"] = "reference"
+    reduce: Reduce = "max"
+    adapter: str | None = None
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
 
-@neural("reward", "cut", "precision")
+@dataclass(frozen=True)
 class Reward(Neural, Metric):
     """A reward model's number for an answer: the source is the user's turn, the hypothesis the assistant's.
 
@@ -92,7 +112,15 @@ class Reward(Neural, Metric):
     counts.
     """
 
+    name = "reward"
+    paradigm = "regression"
+    needs = frozenset({"source"})
+    architecture = "AutoModelForSequenceClassification"
+    citation = "Lambert et al. 2024, RewardBench: evaluating reward models for language modeling"
+
     model: str = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def load_model(self) -> Loaded:
         loaded = _with_one_output(super().load_model(), "a reward model gives one number (num_labels 1)")
@@ -121,16 +149,30 @@ class Reward(Neural, Metric):
 
 
 _Form = Literal["23", "23-qe", "24", "24-qe"]
-_FORMS: dict[_Form, tuple[str, int]] = metric_tables("facts")["metricx"]
+# What each version was trained to read; the numbers are the ids of an input, its end included.
+_FORMS: dict[_Form, tuple[str, int]] = {
+    "23": ("candidate: {hypothesis} reference: {reference}", 1024),
+    "23-qe": ("candidate: {hypothesis} source: {source}", 1024),
+    "24": ("source: {source} candidate: {hypothesis} reference: {reference}", 1536),
+    "24-qe": ("source: {source} candidate: {hypothesis}", 1536),
+}
 
 
-@metric("metricx")
+@dataclass(frozen=True)
 class MetricX(Neural, Metric):
     """MetricX: an mT5 whose first logit of one extra token is an error score, 0 to 25; negated here.
 
     The versions read different texts; `form=auto` goes by the model's name. A hybrid of 2024 scores without
     reference as `form=24-qe`. The published folders have no tokenizer: that of mT5 is taken.
     """
+
+    name = "metricx"
+    version = 2
+    paradigm = "regression"
+    range = (-25.0, 0.0)
+    original = "lower"
+    architecture = "AutoModelForSeq2SeqLM"
+    citation = "Juraska et al. 2023, MetricX-23: the Google submission to the WMT 2023 metrics task"
 
     model: str = "google/metricx-23-large-v2p0"
     token: NonNegative = 250089  # <extra_id_10>, whose logit was trained to be the score
@@ -196,6 +238,7 @@ _Group = list[
 class _Comet(Neural, Metric):
     """A COMET checkpoint: an estimator on vectors of whole texts."""
 
+    paradigm = "regression"
     reduce: Reduce = "mean"
 
     def pins(self) -> Mapping[str, str]:
@@ -319,15 +362,30 @@ def _xcomet_score(estimator: Estimator, readings: Sequence[Reading]) -> float:
     return float(total + _ERROR_WEIGHT * (_WORST - penalty) / _WORST)
 
 
-@neural("comet", "mean", "cut")
+@dataclass(frozen=True)
 class Comet(_Comet):
     """COMET with source and reference: regression metrics, unified metrics (UniTE) and XCOMET."""
 
+    name = "comet"
+    needs = frozenset({"references", "source"})
+    citation = (
+        "Rei et al. 2020, COMET: a neural framework for MT evaluation, EMNLP; Guerreiro et al. 2024, "
+        "xCOMET: transparent MT evaluation through error detection, TACL"
+    )
+
     model: str = "Unbabel/wmt22-comet-da"
+    reduce: Reduce = "mean"
+    overlong: Shortened = "warn"
 
 
-@neural("comet-qe", "cut")
+@dataclass(frozen=True)
 class CometQe(_Comet):
     """COMET without reference, from [hyp; src; hyp*src; |hyp-src|]; CometKiwi and XCOMET read jointly."""
 
+    name = "comet-qe"
+    version = 2
+    needs = frozenset({"source"})
+    citation = "Rei et al. 2022, CometKiwi: IST-Unbabel 2022 submission for quality estimation, WMT"
+
     model: str = "Unbabel/wmt20-comet-qe-da"
+    overlong: Shortened = "warn"

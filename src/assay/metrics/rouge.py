@@ -13,7 +13,6 @@ import numpy as np
 from rapidfuzz.distance import LCSseq
 
 from assay.core import Answer, Metric, Sample
-from assay.metrics.common import metric
 from assay.metrics.text import Reduce, Tokenize, f_measure, memo, tokens, word_counts
 from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
@@ -33,6 +32,12 @@ class Rouge(Metric):
 
     The bare name is F; `rouge1-p` and `rouge1-r` are precision and recall.
     """
+
+    paradigm = "n-gram"
+    outputs = ("f", "p", "r")
+    range = (0.0, 1.0)
+    identity_highest = True
+    citation = "Lin 2004, ROUGE: A Package for Automatic Evaluation of Summaries, W04-1013"
 
     stemmer: bool = False
     tokenize: Tokenize = "rouge"
@@ -60,9 +65,11 @@ def _shared(hyp: Counter[tuple[str, ...]], ref: Counter[tuple[str, ...]]) -> _Ro
     return _row(shared, hyp.total(), ref.total())
 
 
-@metric("rouge1")
+@dataclass(frozen=True)
 class Rouge1(Rouge):
     """Shared words."""
+
+    name = "rouge1"
 
     order: ClassVar[int] = 1
 
@@ -71,19 +78,27 @@ class Rouge1(Rouge):
         return _shared(word_counts(hypothesis, *options), word_counts(reference, *options))
 
 
-@metric("rouge2")
+@dataclass(frozen=True)
 class Rouge2(Rouge1):
     """Shared bigrams."""
 
+    name = "rouge2"
+    order = 2
 
-@metric("rouge4")
+
+@dataclass(frozen=True)
 class Rouge4(Rouge1):
     """Shared four-grams."""
 
+    name = "rouge4"
+    order = 4
 
-@metric("rougeL")
+
+@dataclass(frozen=True)
 class RougeL(Rouge):
     """The longest common subsequence."""
+
+    name = "rougeL"
 
     def pair(self, hypothesis: str, reference: str) -> _Row:
         hyp, ref = (tokens(text, self.tokenize, False, self.stemmer) for text in (hypothesis, reference))
@@ -94,7 +109,7 @@ class RougeL(Rouge):
         return LCSseq.similarity(hyp, ref)
 
 
-@metric("rougeLsum")
+@dataclass(frozen=True)
 class RougeLsum(Rouge):
     """The longest common subsequence sentence by sentence, as rouge-score's rougeLsum (ROUGE-L of summaries).
 
@@ -102,6 +117,9 @@ class RougeLsum(Rouge):
     hypothesis, and no word more often than both texts have it. Sentences are lines, as in rouge-score;
     `split=sentences` finds them in texts that are not written so.
     """
+
+    name = "rougeLsum"
+    version = 2  # version 1 split a text of one line into sentences
 
     split: Literal["lines", "sentences"] = "lines"
 
@@ -147,9 +165,11 @@ def skip_counts(text: str, gap: int, tokenize: Tokenize, stemmer: bool) -> Count
     return Counter([*((word,) for word in words), *pairs])
 
 
-@metric("rougeSU4")
+@dataclass(frozen=True)
 class RougeSU4(Rouge):
     """Shared words and skip-bigrams with at most four words between (ROUGE-1.5.5 -2 4 -u)."""
+
+    name = "rougeSU4"
 
     gap: NonNegative = 4
 
@@ -184,9 +204,11 @@ def weighted_lcs(hyp: Sequence[str], ref: Sequence[str], weight: float) -> float
     return float(last[size])
 
 
-@metric("rouge-w")
+@dataclass(frozen=True)
 class RougeW(RougeL):
     """The longest common subsequence, runs of neighbouring words counted more (ROUGE-1.5.5 -w 1.2)."""
+
+    name = "rouge-w"
 
     weight: float = 1.2
 

@@ -16,7 +16,6 @@ import numpy as np
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import MetricError, TextError
 from assay.metrics.base import best_matches, matching_explanation, unit
-from assay.metrics.common import metric
 from assay.metrics.text import Reduce, Tokenize, compare_references, distinct_texts, tokens
 from assay.models.vectors import Embeddings, embeddings
 from assay.models.weights import pin
@@ -38,7 +37,15 @@ def lower_words(text: str, tokenize: Tokenize) -> tuple[str, ...]:
 class Static(Metric):
     """What metrics on word vectors share: the vectors, the tokens, the reduction over references."""
 
+    # version 1 parted words as Stanford's tokeniser does in 95 of 100 sentences; now in more than 99
+    version = 2
+    paradigm = "static-embedding"
+    range: ClassVar[tuple[float | None, float | None]] = (-1.0, 1.0)
+    symmetric = True
+    identity_highest = True
+    weights = ("model",)
     solves: ClassVar[bool] = False  # whether it needs the transport solver
+
     model: str = "glove"
     tokenize: Tokenize = "ptb"
     reduce: Reduce = "max"
@@ -100,18 +107,24 @@ class _Pooled(Static):
         return np.asarray(stacked(rows) @ stacked(columns).T)
 
 
-@metric("embedding-average")
+@dataclass(frozen=True)
 class EmbeddingAverage(_Pooled):
     """The cosine of the texts' mean word vectors."""
+
+    name = "embedding-average"
+    citation = "Landauer & Dumais 1997, A solution to Plato's problem; as in Liu et al. 2016, D16-1230"
 
     @staticmethod
     def pool(vectors: Floats) -> Floats:
         return np.asarray(vectors.mean(axis=0))
 
 
-@metric("vector-extrema")
+@dataclass(frozen=True)
 class VectorExtrema(_Pooled):
     """The cosine of the texts' most extreme values in each dimension."""
+
+    name = "vector-extrema"
+    citation = "Forgues et al. 2014, Bootstrapping Dialog Systems with Word Embeddings"
 
     @staticmethod
     def pool(vectors: Floats) -> Floats:
@@ -119,9 +132,12 @@ class VectorExtrema(_Pooled):
         return np.asarray(np.where(-low > high, low, high))
 
 
-@metric("greedy-matching")
+@dataclass(frozen=True)
 class GreedyMatching(Static):
     """The mean cosine of each word with its nearest in the other text, both directions averaged."""
+
+    name = "greedy-matching"
+    citation = "Rus & Lintean 2012, A Comparison of Greedy and Optimal Assessment, W12-2018"
 
     def comparison(self, rows: _Rows, table: Embeddings) -> Callable[[str, str], float]:
         vectors = {text: unit(table.vectors(words)) for text, words in rows.items()}
@@ -198,9 +214,17 @@ def _differences(hyp: Bag, ref: Bag) -> tuple[Bag, Bag]:
     return excess, lack
 
 
-@metric("wmd")
+@dataclass(frozen=True)
 class WordMovers(Static):
     """Word Mover's Distance, exact, negated: 0 is the same bag of words."""
+
+    name = "wmd"
+    range = (None, 0.0)
+    original = "lower"
+    solves = True
+    packages: ClassVar[tuple[str, ...]] = ("ot",)
+    extra = "neural"
+    citation = "Kusner et al. 2015, From Word Embeddings To Document Distances"
 
     def comparison(self, rows: _Rows, table: Embeddings) -> Callable[[str, str], float]:
         space = Space(rows, table)
@@ -216,9 +240,13 @@ class WordMovers(Static):
         return earth_mover(weights, others, space.distances([*excess], [*lack]))
 
 
-@metric("wmd-relaxed")
+@dataclass(frozen=True)
 class RelaxedWordMovers(WordMovers):
     """The relaxed Word Mover's Distance, a quick lower bound, negated."""
+
+    name = "wmd-relaxed"
+    solves = False
+    packages = ()
 
     def distance(self, hyp: Bag, ref: Bag, space: Space) -> float:
         """Let each word move to its nearest; the larger of the two directions counts."""
@@ -229,9 +257,16 @@ class RelaxedWordMovers(WordMovers):
         return float(max(forth, back))
 
 
-@metric("sms")
+@dataclass(frozen=True)
 class SentenceMovers(Static):
     """Sentence Mover's Similarity: exp of minus the distance between bags of sentence vectors."""
+
+    name = "sms"
+    range = (0.0, 1.0)
+    solves = True
+    packages = ("ot",)
+    extra = "neural"
+    citation = "Clark et al. 2019, Sentence Mover's Similarity: Evaluation for Multi-Sentence Texts, P19-1264"
 
     def comparison(self, rows: _Rows, table: Embeddings) -> Callable[[str, str], float]:
         parts = {text: self._sentences(text, table) for text in rows}

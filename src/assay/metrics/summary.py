@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from operator import eq
 
@@ -11,15 +12,15 @@ from rapidfuzz.distance import Levenshtein
 
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import MetricError, WeightsError
-from assay.metrics.base import Neural, best_matches, neural, scored, softmax, unit
+from assay.metrics.base import Neural, Shortened, best_matches, scored, softmax, unit
 from assay.models.encoder import embed, logits, pooled
 from assay.models.likelihood import causal, start_id
 from assay.models.nlp import spacy_stop_words, split_sentences
-from assay.models.torch import Loaded, content_ids, in_batches, load, padded
+from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, load, padded
 from assay.vocabulary import NonNegative
 
 
-@neural("supert", "adapter", "overlong", "precision")
+@dataclass(frozen=True)
 class Supert(Neural, Metric):
     """F of the soft alignment between the summary's tokens and those of the source's first sentences.
 
@@ -27,8 +28,21 @@ class Supert(Neural, Metric):
     encoded on its own; stop words and punctuation are left out of the alignment.
     """
 
+    name = "supert"
+    paradigm = "matching"
+    needs = frozenset({"source"})
+    range = (-1.0, 1.0)
+    unused = ("pooler",)
+    stand_in = True
+    citation = (
+        "Gao et al. 2020, SUPERT: towards new frontiers in unsupervised evaluation for summarization, ACL"
+    )
+
     model: str = "minilm"
     top: int = 15
+    adapter: str | None = None
+    overlong: Overlong = "warn"
+    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return F per sample, None where one side has stop words only."""
@@ -60,7 +74,7 @@ class Supert(Neural, Metric):
 _Job = tuple[int, bool, list[int], dict[int, int]]
 
 
-@neural("blanc", "cut", "precision")
+@dataclass(frozen=True)
 class Blanc(Neural, Metric):
     """BLANC-help: how much more often masked words of the source are guessed with the summary before them.
 
@@ -68,9 +82,18 @@ class Blanc(Neural, Metric):
     hindered) / masked, compared with a filler of dots as long as the summary.
     """
 
+    name = "blanc"
+    paradigm = "qa"
+    needs = frozenset({"source"})
+    range = (-1.0, 1.0)
+    architecture = "AutoModelForMaskedLM"
+    citation = "Vasilyev et al. 2020, Fill in the BLANC: human-free quality estimation of summaries, Eval4NLP"
+
     model: str = "bert-base-uncased"
     gap: NonNegative = 6
     shortest: int = 4
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a share per sample, None where no token of the source can be masked."""
@@ -135,7 +158,7 @@ _UNFOCUSED = 0.05  # a smaller cosine between neighbouring sentences counts as l
 _LONGEST = 510  # tokens read of a sentence, as by the authors; a model's own limit may be thousands
 
 
-@neural("gruen", "cut", "precision")
+@dataclass(frozen=True)
 class Gruen(Neural, Metric):
     """Grammaticality + non-redundancy + focus, clipped to 0..1, in the manner of GRUEN.
 
@@ -145,8 +168,20 @@ class Gruen(Neural, Metric):
     510 tokens of a sentence are read.
     """
 
+    name = "gruen"
+    version = 2  # version 1 read as much of a sentence as the model could hold
+    paradigm = "likelihood"
+    needs = frozenset()
+    range = (0.0, 1.0)
+    weights = ("model", "encoder")
+    architecture = "AutoModelForCausalLM"
+    stand_in = True
+    citation = "Zhu & Bhat 2020, GRUEN for evaluating linguistic quality of generated text, Findings of EMNLP"
+
     model: str = "smollm2"
     encoder: str = "minilm"
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def prepare(self) -> None:
         self.load_model()
@@ -201,12 +236,24 @@ def redundancy(parts: Sequence[str]) -> int:
     return signs
 
 
-@neural("dialogue-relevance", "adapter", "overlong", "precision")
+@dataclass(frozen=True)
 class DialogueRelevance(Neural, Metric):
     """The cosine of the answer with the last turns, by a sentence encoder (RUBER's unreferenced part)."""
 
+    name = "dialogue-relevance"
+    paradigm = "matching"
+    needs = frozenset({"source"})
+    range = (-1.0, 1.0)
+    unused = ("pooler",)
+    citation = (
+        "Tao et al. 2018, RUBER: an unsupervised method for automatic evaluation of dialog systems, AAAI"
+    )
+
     model: str = "minilm"
     turns: int = 2
+    adapter: str | None = None
+    overlong: Overlong = "warn"
+    precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a cosine per sample, None where the dialogue or the answer is empty."""
@@ -227,13 +274,21 @@ def last_turns(source: str, turns: int) -> str:
     return "\n".join([line for line in source.splitlines() if line.strip()][-turns:])
 
 
-@neural("dialogue-model", "cut", "precision")
+@dataclass(frozen=True)
 class DialogueModel(Neural, Metric):
     """P(the answer follows the dialogue) by a next-sentence or classification model (DEB, MaUde style)."""
+
+    name = "dialogue-model"
+    paradigm = "regression"
+    needs = frozenset({"source"})
+    range = (0.0, 1.0)
+    citation = "Sai et al. 2020, Improving dialog evaluation with a multi-reference adversarial dataset, TACL"
 
     model: str = "bert-base-uncased"
     turns: int = 4
     label: NonNegative | None = None  # of "follows"; None: 0 for next-sentence heads, else the last
+    overlong: Shortened = "warn"
+    precision: Precision = "float32"
 
     def load_model(self) -> Loaded:
         try:

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from operator import mul
 
@@ -14,7 +15,6 @@ from rapidfuzz.distance import LCSseq
 from assay.core import Metric, Sample, Scores
 from assay.errors import TextError
 from assay.files import toml_file
-from assay.metrics.common import metric
 from assay.metrics.ngram import coco_bleu, count_matches
 from assay.metrics.text import Counts, Tokenize, f_measure, memo, reduced, segments, tokens, word_counts
 
@@ -69,6 +69,15 @@ def answerability(pairs: Sequence[tuple[str, str]]) -> list[float]:
 class _Answerability(Metric):
     """Answerability mixed with how fluent a question is; weights as in the authors' released example."""
 
+    # version 1 parted words as Stanford's tokeniser does in 95 of 100 sentences; now in more than 99
+    version = 2
+    paradigm = "n-gram"
+    made_for = ("question-generation",)
+    range = (0.0, 1.0)
+    citation = (
+        "Nema & Khapra 2018, Towards a Better Metric for Evaluating Question Generation Systems, D18-1429"
+    )
+
     delta: float
 
     @abstractmethod
@@ -82,9 +91,11 @@ class _Answerability(Metric):
         return [reduced(values[part], "max") for part in segments(len(s.references) for s in samples)]
 
 
-@metric("qbleu")
+@dataclass(frozen=True)
 class QBleu(_Answerability):
     """Answerability mixed with BLEU-n."""
+
+    name = "qbleu"
 
     n: int = 4
     delta: float = 0.7
@@ -94,9 +105,11 @@ class QBleu(_Answerability):
         return [coco_bleu(counts)[-1] for counts in count_matches(samples, self.n, "ptb")]
 
 
-@metric("qrouge")
+@dataclass(frozen=True)
 class QRouge(_Answerability):
     """Answerability mixed with ROUGE-L."""
+
+    name = "qrouge"
 
     delta: float = 0.7
 
@@ -145,12 +158,21 @@ def _geometric(values: Sequence[float], smoothing: float) -> float:
     return math.exp(math.fsum(map(math.log, smoothed)) / len(smoothed)) if smoothed[0] else 0.0
 
 
-@metric("parent")
+@dataclass(frozen=True)
 class Parent(Metric):
     """Precision and recall that know the table: what it entails is no error, even if no reference says it.
 
     The source holds the table, one entry per line.
     """
+
+    name = "parent"
+    paradigm = "n-gram"
+    made_for = ("data-to-text",)
+    needs = frozenset({"references", "source"})
+    range = (0.0, 1.0)
+    citation = (
+        "Dhingra et al. 2019, Handling Divergent Reference Texts when Evaluating Table-to-Text, P19-1483"
+    )
 
     n: int = 4
     table_weight: float = 0.5
@@ -179,13 +201,20 @@ class Parent(Metric):
         return 2 * precision * recall / (precision + recall + 1e-8)
 
 
-@metric("sari")
+@dataclass(frozen=True)
 class Sari(Metric):
     """The mean of keeping (F), adding (F) and deleting (precision) n-grams, n = 1 to 4, on 0..100.
 
     Counts of source and hypothesis are multiplied by the number of references, as in the authors' code, with
     the recall of keeping by counts (the fix of its public versions). A part without any n-gram scores 1.
     """
+
+    name = "sari"
+    paradigm = "n-gram"
+    made_for = ("simplification",)
+    needs = frozenset({"references", "source"})
+    range = (0.0, 100.0)
+    citation = "Xu et al. 2016, Optimizing statistical machine translation for text simplification, TACL"
 
     tokenize: Tokenize = "13a"
     lowercase: bool = True

@@ -14,7 +14,6 @@ import numpy as np
 
 from assay.core import Floats, Sample, Scores
 from assay.errors import SpecError, TextError
-from assay.metrics.common import metric_tables
 from assay.metrics.ptb import ptb_tokens
 from assay.models.memory import BoundedCache
 
@@ -107,6 +106,15 @@ def _split_13a(word: str) -> tuple[str, ...]:
     return tuple(line.split())
 
 
+# Tokenisers of sacreBLEU that need more than the package, and what brings it.
+_BROUGHT_BY = {
+    "ja-mecab": "pip install 'sacrebleu[ja]'",
+    "ko-mecab": "pip install 'sacrebleu[ko]'",
+    "flores101": "pip install sentencepiece, and let sacreBLEU fetch its model once with a network",
+    "flores200": "pip install sentencepiece, and let sacreBLEU fetch its model once with a network",
+}
+
+
 @cache
 def _sacrebleu_tokenizer(name: str) -> Any:
     if name == "tercom":
@@ -118,7 +126,7 @@ def _sacrebleu_tokenizer(name: str) -> Any:
     try:
         return _get_tokenizer(name)()
     except (ImportError, RuntimeError, OSError) as error:  # MeCab raises RuntimeError without a dictionary
-        advice = metric_tables("facts")["tokenizers"].get(name)
+        advice = _BROUGHT_BY.get(name)
         if advice is None:
             raise
         raise SpecError(f"tokenize={name} is not ready here ({type(error).__name__}): {advice}") from error

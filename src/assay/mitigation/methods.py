@@ -24,7 +24,7 @@ from assay.datasets.templates import ATTRIBUTES
 from assay.engine.scoring import score_samples
 from assay.engine.session import Session
 from assay.errors import SpecError
-from assay.metrics.common import Hybrid
+from assay.metrics.hybrid import Hybrid
 from assay.metrics.text import distinct_texts, with_texts
 from assay.mitigation.data import counterfactuals, ordinary_pairs
 from assay.mitigation.proof import Proof, prove

@@ -78,7 +78,7 @@ def _sum(spec: str) -> Measure:
     parts = _split(spec)
     if len(parts) == 1 and parts[0][0] is None:
         return _parse_part(spec)
-    from assay.metrics.common import Hybrid
+    from assay.metrics.hybrid import Hybrid
 
     weights = tuple(1.0 if weight is None else weight for weight, _ in parts)
     return Measure(spec, Hybrid(tuple(_parse_part(part) for _, part in parts), weights))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, permutations
 from typing import Any
@@ -18,7 +18,6 @@ import numpy as np
 from assay.core import Asked, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError
 from assay.metrics.base import Neural
-from assay.metrics.common import metric
 from assay.metrics.judge import answers, prompt
 from assay.metrics.judge.answers import Graded, Reply
 from assay.metrics.judge.prompt import JudgeQuestion, Reading, blinded
@@ -44,7 +43,7 @@ _FAULTS = {
 _QUICK_OF_SERVER, _QUICK_HERE = 2000, 500
 
 
-@metric("judge")
+@dataclass(frozen=True)
 class Judge(Neural, Metric):
     """A language model's grade of a text, on 0..1: the lowest grade of its scale to the highest.
 
@@ -55,6 +54,14 @@ class Judge(Neural, Metric):
     and gives 1 less a 25th of its penalties: 25 for a critical error, 5 for a major, 1 for a minor one.
     `checklist` asks yes/no questions, as CheckEval does (Lee et al. 2025), and gives the share of yes.
     """
+
+    name = "judge"
+    # version 1 took no answer that names a second number, such as "(2 sentences) I rate it 4/5"
+    version = 2
+    paradigm = "judge"
+    range = (0.0, 1.0)
+    architecture = "AutoModelForCausalLM"
+    citation = "Zheng et al. 2023, Judging LLM-as-a-judge with MT-Bench and Chatbot Arena, NeurIPS 2023"
 
     # Prompts share their beginnings, and requests wait for a server: small batches would waste both.
     batch = 32

@@ -1,57 +1,16 @@
-"""What all metrics share: the facts about them, which become attributes of their classes, and weighted sums.
-
-A class inherits the facts of the metric that it extends, as it inherits any attribute.
-"""
+"""Weighted sums of metrics."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from math import isinf
-from pathlib import Path
-from typing import Any, Self, TypeVar, dataclass_transform
+from typing import Self
 
 import numpy as np
 
 from assay.core import Answer, Floats, Measure, Metric, Sample
 from assay.errors import SpecError
 from assay.vocabulary import Need
-
-_T = TypeVar("_T")
-
-
-@dataclass_transform(frozen_default=True)
-def metric(name: str) -> Callable[[type[_T]], type[_T]]:
-    """Decorate the class of the metric of that name: a frozen dataclass with the facts about it."""
-
-    def decorate(kind: type[_T]) -> type[_T]:
-        for key, value in (_facts().get(name, {}) | {"name": name}).items():
-            setattr(kind, key, value)
-        return dataclass(frozen=True)(kind)
-
-    return decorate
-
-
-@cache
-def metric_tables(name: str) -> dict[str, Any]:
-    """Return the tables of a TOML file beside the metrics."""
-    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
-
-
-@cache
-def _facts() -> dict[str, dict[str, Any]]:
-    facts: dict[str, dict[str, Any]] = {}
-    for row in metric_tables("facts")["metric"]:
-        values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-        if "range" in values:
-            values["range"] = tuple(None if isinf(end) else end for end in values["range"])
-        if "needs" in values:
-            values["needs"] = frozenset(values["needs"])
-        for name in values.pop("names"):
-            facts.setdefault(name, {}).update(values)
-    return facts
 
 
 @dataclass(frozen=True)
