@@ -1,4 +1,4 @@
-"""`assay convert NAME|FILE`: pickled weights and BERT of TensorFlow to safetensors; nothing in them is run."""
+"""`assay convert NAME|FILE`: pickled weights and BERT of TensorFlow to safetensors; nothing in them runs."""
 
 from __future__ import annotations
 

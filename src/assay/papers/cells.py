@@ -20,6 +20,7 @@ SINGLE = "single_score"  # one case; slice: its id
 MEAN = "mean_of_role"  # a mean over the cases of a slice; a role stands for its seeds, ROLE/1, ROLE/2
 RELATIVE = "relative_change"  # one case: the difference in per cent of the second role; slice: its id
 FROM_SCORES = (NORMALISED, SINGLE, MEAN, RELATIVE)
+Key = tuple[str, str, str, str | None]  # metric, slice, statistic, and what it is compared with
 _NORMAL_95 = 1.959964  # standard errors on either side of a mean
 
 
@@ -52,13 +53,14 @@ class Findings:
     """The findings of a run by metric, slice, statistic and what they are compared with."""
 
     metrics: tuple[str, ...]
-    rows: Mapping[tuple[str, str, str, str | None], Mapping[str, Any]]
+    rows: Mapping[Key, Mapping[str, Any]]
     run: StoredRun | None = None  # for figures that are read from scores
+    drawn: tuple[Mapping[str, Any], ...] = ()  # marks of a picture that shows more than figures
 
     @classmethod
     def of(cls, run: StoredRun) -> Findings:
         """Without `versus` a figure is the finding that stands first, as `assay run` prints it."""
-        rows: dict[tuple[str, str, str, str | None], Mapping[str, Any]] = {}
+        rows: dict[Key, Mapping[str, Any]] = {}
         for row in run.findings.iter_rows(named=True):
             for versus in (row["versus"], None):
                 rows.setdefault((row["metric"], row["slice"], row["statistic"], versus), row)
@@ -142,22 +144,31 @@ def _normalised(figure: Reading, scores: pl.Series, *, is_difference: bool) -> R
     return Reading(100 * (figure.value - (0.0 if is_difference else low)) / (high - low), n=figure.n)
 
 
-def figures_of(effect: Effect) -> Iterator[tuple[tuple[str, str, str, str | None], Mapping[str, Any]]]:
+def figures_of(effect: Effect) -> Iterator[tuple[Key, Mapping[str, Any]]]:
     """What a reward did to a captioner: before, after and the change, of errors, gain and scores."""
     changes = {"errors": effect.errors, "gain": effect.gain, **effect.scores}
     shares = {"before": effect.biased_before, "after": effect.biased_after}
     for statistic, change in changes.items():
-        ends = dict(zip(("ci_low", "ci_high"), change.ci or (None, None), strict=True))
-        yield (effect.reward, effect.method, statistic, None), _row(change.change, effect.n, **ends)
+        low, high = change.ci or (None, None)
+        yield (
+            (effect.reward, effect.method, statistic, None),
+            finding(Reading(change.change, low, high, effect.n)),
+        )
         for when in ("before", "after"):
-            yield (effect.reward, effect.method, statistic, when), _row(getattr(change, when), effect.n)
-    for when, share in shares.items():
-        if share is not None:
-            yield (effect.reward, effect.method, "biased", when), _row(share, None)
+            share = Reading(getattr(change, when), n=effect.n)
+            yield (effect.reward, effect.method, statistic, when), finding(share)
+    for when, biased in shares.items():
+        if biased is not None:
+            yield (effect.reward, effect.method, "biased", when), finding(Reading(biased))
 
 
-def _row(
-    value: float, n: int | None, ci_low: float | None = None, ci_high: float | None = None
-) -> dict[str, Any]:
-    ends = {"ci_low": ci_low, "ci_high": ci_high}
-    return {"value": value, "n": n, **ends, "p_value": None, "verdict": "not judged"}
+def finding(figure: Reading) -> dict[str, Any]:
+    """A figure as a row of findings, for what no audit measures."""
+    ends = {"ci_low": figure.low, "ci_high": figure.high}
+    return {
+        "value": figure.value,
+        "n": figure.n,
+        **ends,
+        "p_value": figure.p_value,
+        "verdict": figure.verdict,
+    }

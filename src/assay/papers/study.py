@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from assay.api.pipeline import execute, make_audit
+from assay.audits.attention import Attention
 from assay.core import Audit
 from assay.engine.questions import fitted_to_limits, quick_limits
 from assay.engine.session import Session
@@ -24,6 +25,7 @@ from assay.names.registry import audit_class
 from assay.names.spec import measure, parse
 from assay.papers.cells import Findings, figures_of
 from assay.papers.claims import catalogue, judge
+from assay.papers.pictures import attention_map, next_tokens
 from assay.papers.recipes import PAPERS
 from assay.papers.tables import Table, as_page, fill, words_page
 from assay.reading.names import shown_names
@@ -74,6 +76,12 @@ def study(
             why_not[name] = str(error)
     if "propagation" in plan:
         runs["propagation"] = _propagated(plan["propagation"], session)
+    if "attention" in plan:
+        runs["attention"] = _attention(plan["attention"], chosen, folder)
+    if "steps" in plan:
+        runs["steps"] = next_tokens(
+            plan["steps"]["text"], runs, [measure(m) for m in _with(plan["steps"], chosen)]
+        )
     session.out = out
     finished = replace(done, about={**done.about, "study": _page(paper, plan, runs, why_not)})
     return finished.save(out) if out else finished
@@ -149,6 +157,19 @@ def _propagated(given: Mapping[str, Any], session: Session) -> Findings:
     )  # fmt: skip
     rows = dict(row for effect in effects for row in figures_of(effect))
     return Findings(tuple(dict.fromkeys(effect.reward for effect in effects)), rows)
+
+
+def _attention(given: Mapping[str, Any], chosen: Sequence[str], folder: Path | None) -> Findings:
+    """Where the backbones of the chosen metrics and of the study's own look."""
+    planned, _ = _planned(given, folder, None)
+    assert planned is not None  # it runs on embedded data too
+    assert isinstance(planned.audit, Attention)
+    return attention_map(planned.audit, [measure(spec) for spec in _with(given, chosen)])
+
+
+def _with(given: Mapping[str, Any], chosen: Sequence[str]) -> list[str]:
+    """The chosen metrics and those that a part of the study has beside them."""
+    return list(dict.fromkeys([*chosen, *given.get("metrics", ())]))
 
 
 def _page(

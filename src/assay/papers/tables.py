@@ -26,7 +26,18 @@ _VERDICTS = {"fail": "fail", "pass": "pass", "inconclusive": "cannot tell", "not
 _KEYS = frozenset(
     {"id", "where", "heading", "found", "counts", "unit", "without", "careful"}  # what is said
     | {"run", "runs", "recipe", "only", "printed", "metrics", "captioners"}  # whose figures
-    | {"places", "each", "lines", "statistic", "slice", "scale", "average", "words"}  # which figures
+    | {
+        "places",
+        "each",
+        "by",
+        "versus",
+        "lines",
+        "statistic",
+        "slice",
+        "scale",
+        "average",
+        "words",
+    }  # which figures
     | {"rows", "stars", "figure", "axis", "across", "curves"}  # how they are shown
 )
 
@@ -59,7 +70,7 @@ class Table:
     ours: Mapping[str, Mapping[str, Reading]]  # by metric and place
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by the paper's metric and place
     why_empty: str = ""
-    curves: tuple[dict[str, Any], ...] = ()  # of scores over levels, where the figure has them
+    drawn: tuple[Mapping[str, Any], ...] = ()  # the marks of its figure, where it shows more than `ours`
 
     @property
     def name(self) -> str:
@@ -76,8 +87,18 @@ def fill(spec: Mapping[str, Any], runs: Mapping[str, Findings], why_not: Mapping
         ours = {metric: _with_average(figures, spec, places) for metric, figures in ours.items()}
         places = (*places, replace(places[-1], label=spec["average"]))
     why_empty = "" if ours else _why_empty(spec, places, why_not)
-    drawn = tuple(_curves(spec["curves"], runs[spec["run"]])) if "curves" in spec and ours else ()
+    drawn = _drawn(spec, places, runs[spec["run"]]) if ours and "run" in spec else ()
     return Table(spec, places, ours, printed, why_empty, drawn)
+
+
+def _drawn(
+    spec: Mapping[str, Any], places: Sequence[Place], findings: Findings
+) -> tuple[Mapping[str, Any], ...]:
+    """The marks of a figure that shows more than the table: curves of scores, or steps through a text."""
+    if "curves" in spec:
+        return tuple(_curves(spec["curves"], findings))
+    shown = {place.slice.partition("/")[0] for place in places}
+    return tuple(mark for mark in findings.drawn if mark["of"] in shown)
 
 
 def _figures(
@@ -177,23 +198,17 @@ def _matching(spec: Mapping[str, Any], runs: Mapping[str, Findings]) -> list[Pla
     if findings is None:
         return []
     patterns = [spec["each"]] if isinstance(spec["each"], str) else spec["each"]
-    slices = dict.fromkeys(
-        slice_
-        for _, slice_, statistic, _ in findings.rows
-        if statistic == spec["statistic"] and any(_fits(slice_, pattern) for pattern in patterns)
-    )
+    listed = spec.get("by", spec["statistic"])  # the statistic whose slices are taken
+    slices = dict.fromkeys(slice_ for _, slice_, statistic, _ in findings.rows if statistic == listed)
+    matching = [slice_ for slice_ in slices if any(_fits(slice_, pattern) for pattern in patterns)]
     return [
         Place(
-            f"{_label(slice_, spec)} {line}".strip(),
-            spec["run"],
-            slice_,
-            spec["statistic"],
-            line or None,
-            line=line,
+            f"{_label(slice_, spec)} {line}".strip(), spec["run"], slice_, spec["statistic"],
+            spec.get("versus") or line or None, line=line,
         )
         for line in spec.get("lines", [""])
-        for slice_ in slices
-    ]
+        for slice_ in matching
+    ]  # fmt: skip
 
 
 def _fits(slice_: str, pattern: str) -> bool:
@@ -202,7 +217,9 @@ def _fits(slice_: str, pattern: str) -> bool:
 
 
 def _label(slice_: str, spec: Mapping[str, Any]) -> str:
-    """A slice without the parts that all places of the table share."""
+    """A slice without the parts that all places of the table share; in a grid, the slice as it is."""
+    if spec.get("rows") == "grid":
+        return slice_
     pattern = spec["each"] if isinstance(spec["each"], str) else ""
     fixed = [part for part in pattern.split("/") if "*" not in part]
     return " ".join(part for part in slice_.split("/") if part not in fixed).replace("-", " ")
@@ -254,6 +271,8 @@ def as_page(table: Table, names: Mapping[str, str]) -> dict[str, Any]:
 def _lines(table: Table, ours: _Shown, printed: _Shown) -> tuple[list[str], list[dict[str, Any]]]:
     """Columns and lines: one line per metric and then per printed metric, or one per place."""
     labels, by_metric = [place.label for place in table.places], {**ours, **printed}
+    if table.spec.get("rows") == "grid":
+        return _grid(labels, ours)
     if table.spec.get("rows") == "places":
         return [*by_metric], [
             _line(label, [line.get(label) for line in by_metric.values()]) for label in labels
@@ -261,6 +280,18 @@ def _lines(table: Table, ours: _Shown, printed: _Shown) -> tuple[list[str], list
     return labels, [
         _line(name, [figures.get(label) for label in labels], is_printed=name in printed)
         for name, figures in by_metric.items()
+    ]
+
+
+def _grid(labels: Sequence[str], ours: _Shown) -> tuple[list[str], list[dict[str, Any]]]:
+    """Places named ROW/COLUMN as one line per metric and row."""
+    rows, columns = (
+        list(dict.fromkeys(names)) for names in zip(*(label.split("/") for label in labels), strict=True)
+    )
+    return columns, [
+        _line(f"{name}, {row}", [figures.get(f"{row}/{column}") for column in columns])
+        for name, figures in ours.items()
+        for row in rows
     ]
 
 
@@ -329,7 +360,7 @@ def _counted(table: Table, names: Mapping[str, str]) -> str:
 def _figure(table: Table, names: Mapping[str, str]) -> dict[str, Any] | None:
     """The figure of a table, as rows that the page draws; None where the paper has no figure here."""
     kind = table.spec.get("figure")
-    rows = [row | {"line": names.get(row["line"], row["line"])} for row in table.curves] or [
+    rows = [_renamed(mark, names) for mark in table.drawn] or [
         _mark(names.get(metric, metric), place, figure, str(kind))
         for metric, figures in table.ours.items()
         for place in table.places
@@ -341,11 +372,19 @@ def _figure(table: Table, names: Mapping[str, str]) -> dict[str, Any] | None:
     return {"kind": kind, "title": title, "across": across, "rows": rows}
 
 
+def _renamed(mark: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """A mark with its metric as readers know it."""
+    return {**mark, **({"line": names.get(mark["line"], mark["line"])} if "line" in mark else {})}
+
+
 def _mark(metric: str, place: Place, figure: Reading, kind: str) -> dict[str, Any]:
-    """One mark of a figure: dots have a panel per place, lines one per metric, a heat map is one panel."""
+    """One mark of a figure: dots have a panel per place, lines and grids one per metric, heat maps one."""
     mark = {"value": figure.value, "low": figure.low, "high": figure.high, "n": figure.n}
     if kind == "lines":
         return {**mark, "panel": metric, "slice": metric, "x": place.level, "line": place.line}
+    if kind == "grid":
+        row, _, column = place.label.partition("/")
+        return {**mark, "panel": metric, "label": row, "metric": column}
     if kind == "dots":
         return {**mark, "panel": place.label, "label": metric, "verdict": "not judged"}
     return {**mark, "panel": "", "metric": metric, "label": place.label, "verdict": "not judged"}

@@ -88,10 +88,9 @@ def panels(run: StoredRun) -> list[Panel]:
 
 
 def study_panels(figure: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The charts of one figure of a study: dots per metric, lines per place, or one heat map of all."""
-    kind, rows = figure["kind"], figure["rows"]
-    spec = _spec(f"study-{kind}", title=figure["title"], across=figure["across"])
-    parts = {"": rows} if kind == "heat" else grouped(rows, lambda row: row["panel"])
+    """The charts of one figure of a study, one per panel that its marks name."""
+    spec = _spec(f"study-{figure['kind']}", title=figure["title"], across=figure["across"])
+    parts = grouped(figure["rows"], lambda row: row["panel"])
     return [{"title": title, "spec": spec, "rows": part} for title, part in parts.items()]
 
 
