@@ -120,9 +120,8 @@ def _planned(
     options |= {"data": here} if here else with_tuples(given.get("embedded", {}))
     options |= {"limit": limit} if limit else {}
     renamed = {} if here else given.get("renamed", {})
-    return Planned(
-        make_audit(given["audit"], options, strict=False), renamed, tuple(given.get("metrics", ()))
-    ), ""
+    own = (*given.get("metrics", ()), *(given.get("metrics_on_files", ()) if here else ()))
+    return Planned(make_audit(given["audit"], options, strict=False), renamed, own), ""
 
 
 def _files(given: Mapping[str, Any], folder: Path | None) -> tuple[tuple[Path, ...], dict[str, Path]]:

@@ -38,7 +38,7 @@ _KEYS = frozenset(
         "average",
         "words",
     }  # which figures
-    | {"rows", "stars", "figure", "axis", "across", "curves"}  # how they are shown
+    | {"rows", "stars", "unasked", "figure", "axis", "across", "curves"}  # how they are shown
 )
 
 
@@ -348,13 +348,22 @@ def _cell(figure: Reading, spec: Mapping[str, Any]) -> dict[str, str]:
 
 def _counted(table: Table, names: Mapping[str, str]) -> str:
     """How many figures of each metric fail, pass, cannot be told or were not asked; nothing is left out."""
+    slices = {place.label: place.slice for place in table.places}
     said = []
     for metric, figures in table.ours.items():
-        counts = Counter(_VERDICTS.get(figure.verdict, figure.verdict) for figure in figures.values())
+        counts = Counter(_verdict(figure, slices[label], table.spec) for label, figure in figures.items())
         if set(counts) != {"not asked"}:
             words = [f"{counts[word]} {word}" for word in _VERDICTS.values() if counts[word]]
             said.append(f"{names.get(metric, metric)}: {', '.join(words)}")
     return "; ".join(said)
+
+
+def _verdict(figure: Reading, slice_: str, spec: Mapping[str, Any]) -> str:
+    """The verdict on a figure; one that was asked for and is too small to pass tells nothing."""
+    is_asked = "unasked" in spec and slice_ not in spec["unasked"] and figure.value
+    if figure.verdict == "not judged" and is_asked:
+        return "cannot tell"
+    return _VERDICTS.get(figure.verdict, figure.verdict)
 
 
 def _figure(table: Table, names: Mapping[str, str]) -> dict[str, Any] | None:
