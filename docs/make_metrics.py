@@ -17,10 +17,11 @@ Each row is a metric with its default checkpoint. A carried name (`minilm`, `smo
 package on the index that pip uses; any other comes from the hub at first use. `model=` takes another name of
 the hub, a folder, or a file. Pickled weights (`.bin`, `.pt`, `.pth`, `.ckpt`) are converted to safetensors
 once, without running anything in them: tensors and `argparse.Namespace` are read, any other class is refused
-by name. A folder with BERT of TensorFlow (`bert_config.json`, `vocab.txt`, `*.index`, `*.data-*`), as Google
-and Zari release it, is converted too. `assay convert` does it beforehand. A file of static vectors may be GloVe's (`.txt`), fastText's
-(`.vec`) or word2vec's (`.bin`). `assay list metrics` says for every metric whether it runs now, after which
-command, or never here and why (no package carries its weights and the hub does not answer, no Java).
+by name. A folder with BERT of TensorFlow (`bert_config.json`, `vocab.txt`, `*.index`, `*.data-*`), as
+Google and Zari release it, is converted too. `assay convert` does it beforehand. A file of static vectors
+may be GloVe's (`.txt`), fastText's (`.vec`) or word2vec's (`.bin`). `assay list metrics` says for every
+metric whether it runs now, after which command, or never here and why (no package carries its weights and
+the hub does not answer, no Java).
 
 *Checked* says what ours was compared with. No weights of the hub were at hand: "its layout" means tiny random
 models saved with the files, config keys, tensor names and tokenizers of the public repository
