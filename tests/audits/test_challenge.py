@@ -153,7 +153,12 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 
 def test_kinds_that_differ_in_one_letter_are_named(tmp_path: Path) -> None:
-    rows = [_row(0, "number"), _row(1, "number"), _row(2, "number") | {"kind": "nubmer"}, _row(3, "number") | {"kind": "omission"}]
+    rows = [
+        _row(0, "number"),
+        _row(1, "number"),
+        _row(2, "number") | {"kind": "nubmer"},
+        _row(3, "number") | {"kind": "omission"},
+    ]
     rows += [_row(4, "number") | {"kind": f"level-{level}"} for level in (1, 2)]
     audit = Challenge((written(tmp_path / "own.jsonl", rows),))
     assert audit.judge([]).notes == ["own: kinds that differ in one letter, misspelt? nubmer and number"]

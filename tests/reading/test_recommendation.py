@@ -193,7 +193,9 @@ def test_a_metric_that_prefers_what_is_false_is_passed_over_or_bars_the_answer()
     assert worse.best == ""
     assert "blind decides best, but prefers texts with a negated main clause" in worse.reason
     assert "worse, the best that prefers no error, is surely 13 of 100 decisions behind." in worse.reason
-    assert "So does every other metric here." in answer(blind, replace(blind, metric="other", merit=75)).reason
+    assert (
+        "So does every other metric here." in answer(blind, replace(blind, metric="other", merit=75)).reason
+    )
     assert answer(blind, line("worse", rank=2), task=EVERYTHING).best == "blind"
 
 

@@ -27,7 +27,7 @@ _STATIC = "static-embedding"  # word vectors: nothing attends
 def attention_map(audit: Attention, measures: Sequence[Measure]) -> Findings:
     """The share of attention that each block of tokens gives to each block, and to the first token."""
     texts = [record.gold for corpus in audit.corpora for record in corpus.records]
-    rows = {}
+    rows: dict[Key, dict[str, Any]] = {}
     attending = [one for one in measures if one.metric.backbone and one.metric.paradigm != _STATIC]
     backbones = {one.metric.backbone: one.label for one in reversed(attending)}
     for backbone, metric in backbones.items():
@@ -109,7 +109,7 @@ def _by_place(
 ) -> dict[Key, dict[str, Any]]:
     """The mean probability of the tokens at each place of an n-gram, or in each copy."""
     by_place = grouped((step for steps in read for step in steps if step.place), lambda step: step.place)
-    rows = {}
+    rows: dict[Key, dict[str, Any]] = {}
     for place, steps in sorted(by_place.items()):
         figure = mean_reading(pl.Series([step.probability for step in steps]))
         if figure is not None:
