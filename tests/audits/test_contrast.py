@@ -125,6 +125,18 @@ def test_one_reference_is_held_out_and_rows_without_texts_are_counted(tmp_path: 
     ]
 
 
+def test_a_rewording_that_is_the_text_itself_is_no_contrast(tmp_path: Path) -> None:
+    rows = [_row(number) for number in range(20)]
+    for row in rows[:7]:
+        row["reworded"] = [f" {row['gold']} "]
+    audit = Contrast((written(tmp_path / "own.jsonl", rows),))
+    assert len(_of(list(audit.cases()), "contrast")) == 13
+    assert (
+        "own: 7 of 20 items left out: no reworded and wrong text, or the same text twice"
+        in audit.judge([]).notes
+    )
+
+
 def test_a_misspelt_kind_is_named(tmp_path: Path) -> None:
     rows = [_row(number) for number in range(20)]
     for number, row in enumerate(rows):

@@ -118,14 +118,16 @@ class Contrast(DataAudit):
 
 
 def _contrast(record: Record) -> Item | None:
-    """The far right and the near wrong text of a record; None where it has none, or they are the same."""
-    if not record.reworded or record.wrong is None or record.wrong.text in (record.gold, record.reworded[-1]):
+    """The far right and the near wrong text of a record; None where it has none, or two texts are the same."""
+    if not record.reworded or record.wrong is None:
         return None
-    near = matched_rewording(record, record.wrong.text)
-    sound = {CLEAN: record.gold} | ({} if near is None else {REWORDED: near}) | {FAR: record.reworded[-1]}
-    kind = kind_name(record.wrong.kind)
-    meta = {"aspect": "meaning", "kind": kind, "severity": record.wrong.severity}
-    return Item(record, {**sound, WRONG: record.wrong.text}, meta)
+    clean, far, wrong = record.gold, record.reworded[-1], record.wrong
+    if len({clean.strip(), far.strip(), wrong.text.strip()}) < 3:
+        return None
+    near = matched_rewording(record, wrong.text)
+    reworded = {} if near is None else {REWORDED: near}
+    meta = {"aspect": "meaning", "kind": kind_name(wrong.kind), "severity": wrong.severity}
+    return Item(record, {CLEAN: clean, **reworded, FAR: far, WRONG: wrong.text}, meta)
 
 
 def _candidates(record: Record) -> Item | None:
