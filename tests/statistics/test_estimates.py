@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from assay.statistics.estimates import (
     benjamini_hochberg,
-    proportion_interval,
+    share_interval,
     smallest_p,
     standard_error,
 )
@@ -38,10 +38,11 @@ def test_interval_of_a_share_is_wilsons(successes, n, level):
     z, share = ss.norm.ppf((1 + level) / 2), successes / n
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    interval = proportion_interval(successes, n, level=level)
+    interval = share_interval(share, n, level=level)
     assert interval.pair == pytest.approx((middle - half, middle + half), abs=1e-12)
-    assert interval.pair == tuple(ss.binomtest(successes, n).proportion_ci(level, method="wilson"))
-    assert proportion_interval(0, 0) is None
+    theirs = tuple(ss.binomtest(successes, n).proportion_ci(level, method="wilson"))
+    assert interval.pair == pytest.approx(theirs, abs=1e-12)
+    assert interval.low <= share <= interval.high
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=40))

@@ -118,7 +118,7 @@ class Contrast(DataAudit):
 
 
 def _contrast(record: Record) -> Item | None:
-    """The far right and the near wrong text of a record; None where it has none, or two texts are the same."""
+    """The far right and the near wrong text of a record; None without them, or where two are the same."""
     if not record.reworded or record.wrong is None:
         return None
     clean, far, wrong = record.gold, record.reworded[-1], record.wrong

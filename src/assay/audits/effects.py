@@ -10,17 +10,19 @@ metric in the same contexts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from assay.core import Case, Estimate, Floats, Scored
 from assay.grouping import rows_by_label
-from assay.statistics.intervals import Integers, Interval, bootstrap_mean, label_codes
+from assay.statistics.estimates import share_interval
+from assay.statistics.intervals import Interval, bootstrap_mean, cluster_sums, label_codes
 
 CLEAN = "gold"  # the role of the text that was not changed
 REWORDED = "reworded"  # the role of a sound rewording of it
@@ -34,7 +36,9 @@ _ROUNDING = 1e-9  # of a lost word: what the arithmetic leaves of no effect
 _LEAST_UNEXPLAINED = 0.05  # of a score: what is less than that comes from rounding
 _ONE_MORE = 1.0  # of a lost word: the effect that one more text might show, whatever all others do
 SURE = 2.6  # standard errors by which a lost word must cost something, for effects to be divided by it: 99%
-_Z = float(ndtri(0.975))
+
+# What was decided about the items of one kind of error (nan: nothing), and the clusters they belong to.
+Decisions = tuple[Floats, Sequence[Hashable]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +134,18 @@ def _slice_of(answer: Scored, slice_: str, rows: Sequence[int]) -> AlignedScores
     A slice of which one item of several has scores is left out: open-ended texts share their references,
     which only set metrics can use.
     """
-    every_column = {role: values[list(rows)] for role, values in answer.values.items()}
-    columns = {role: column for role, column in every_column.items() if np.isfinite(column).any()}
-    if not columns:
+    columns = {role: values[list(rows)] for role, values in answer.values.items()}
+    columns = {role: column for role, column in columns.items() if np.isfinite(column).any()}
+    there = np.asarray(np.isfinite(list(columns.values())).any(axis=0))
+    n_scored = there.sum()
+    if not n_scored or (n_scored == 1 and len(rows) > 1):
         return None
-    there = np.asarray(np.isfinite(np.stack(list(columns.values()))).any(axis=0))
-    if there.sum() == 1 and len(rows) > 1:
-        return None
-    cases = tuple(answer.cases[rows[place]] for place in np.flatnonzero(there).tolist())
-    resamples = {role: answer.resamples[role][list(rows)] for role in columns if role in answer.resamples}
     return AlignedScores(
-        answer, slice_, cases, {role: column[there] for role, column in columns.items()}, resamples
+        scored=answer,
+        slice=slice_,
+        cases=tuple(answer.cases[row] for row in np.asarray(rows)[there]),
+        columns={role: column[there] for role, column in columns.items()},
+        resamples={role: answer.resamples[role][list(rows)] for role in columns if role in answer.resamples},
     )
 
 
@@ -170,33 +175,51 @@ def outcome(better: Floats, worse: Floats, is_of_model: bool = False) -> Floats:
     return np.where(np.isnan(difference), np.nan, np.where(is_tie, 0.5, decided))
 
 
-def right_order(kinds: Sequence[tuple[Floats, Sequence[Hashable]]]) -> Estimate:
-    """Right order over kinds of error that weigh the same, in percent.
-
-    Each kind has the decisions of its items (nan where there is none) and the clusters these belong to. One
-    item may be asked about many kinds of error: its answers are taken together.
-    """
-    asked = [(decisions[there], labels) for decisions, labels, there in map(_decided, kinds) if there.any()]
-    if not asked:
+def right_order(kinds: Sequence[Decisions]) -> Estimate:
+    """Right order over kinds of error that weigh the same, in percent."""
+    mean = _mean_over_kinds(kinds)
+    if mean is None:
         return Estimate(float("nan"))
-    share = float(np.mean([decisions.mean() for decisions, _ in asked]))
-    influence: dict[Hashable, float] = {}
-    for decisions, labels in asked:
-        weight = 1 / len(asked) / decisions.size
-        for label, deviation in zip(labels, (decisions - decisions.mean()).tolist(), strict=True):
-            influence[label] = influence.get(label, 0.0) + weight * deviation
-    n_clusters = len(influence)
-    variance = sum(value**2 for value in influence.values()) * n_clusters / max(1, n_clusters - 1)
-    n = sum(decisions.size for decisions, _ in asked)
-    n_cells = sum(len(set(labels)) for _, labels in asked)
-    return share_estimate(share, variance, n=n, n_cells=n_cells, n_clusters=n_clusters)
+    return share_estimate(
+        mean.value, mean.variance, n=mean.n, n_cells=mean.n_cells, n_clusters=mean.n_clusters
+    )
 
 
-def _decided(kind: tuple[Floats, Sequence[Hashable]]) -> tuple[Floats, list[Hashable], Floats]:
-    """Decisions that were made, the clusters of those, and which they are."""
-    decisions, labels = kind
-    there = np.isfinite(decisions)
-    return decisions, [label for label, is_there in zip(labels, there, strict=True) if is_there], there
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    """A mean over kinds of error that weigh the same, with its variance."""
+
+    value: float
+    variance: float
+    n: int
+    n_cells: int  # clusters, counted once for each kind
+    n_clusters: int
+
+
+def _mean_over_kinds(kinds: Sequence[Decisions]) -> _Mean | None:
+    """The mean over kinds; None without any decision.
+
+    One item may be asked about many kinds of error: its answers are taken together.
+    """
+    means: list[float] = []
+    deviations: Counter[Hashable] = Counter()
+    n = n_cells = 0
+    for values, labels in kinds:
+        rows = np.flatnonzero(np.isfinite(values)).tolist()
+        if not rows:
+            continue
+        mean = float(values[rows].mean())
+        for row in rows:
+            deviations[labels[row]] += (values[row] - mean) / len(rows)
+        means.append(mean)
+        n += len(rows)
+        n_cells += len({labels[row] for row in rows})
+    if not means:
+        return None
+    n_clusters = len(deviations)
+    squares = sum(deviation**2 for deviation in deviations.values()) / len(means) ** 2
+    variance = squares * n_clusters / max(1, n_clusters - 1)
+    return _Mean(float(np.mean(means)), variance, n, n_cells, n_clusters)
 
 
 def share_estimate(share: float, variance: float, *, n: int, n_cells: float, n_clusters: int) -> Estimate:
@@ -229,33 +252,21 @@ def percent_estimate(share: float, n: int, effective: float) -> Estimate:
     >>> estimate.value, [round(end, 1) for end in estimate.ci]
     (100.0, [83.9, 100.0])
     """
-    centre = (share + _Z**2 / (2 * effective)) / (1 + _Z**2 / effective)
-    reach = _Z * sqrt(share * (1 - share) / effective + _Z**2 / (4 * effective**2)) / (1 + _Z**2 / effective)
-    low, high = max(0.0, centre - reach), min(1.0, centre + reach)
-    return Estimate(100 * share, n, (100 * min(low, share), 100 * max(high, share)))
+    interval = share_interval(share, effective)
+    return Estimate(100 * share, n, (100 * interval.low, 100 * interval.high))
 
 
-def right_order_difference(
-    first: Sequence[tuple[Floats, Sequence[Hashable]]], second: Sequence[tuple[Floats, Sequence[Hashable]]]
-) -> Estimate:
+def right_order_difference(first: Sequence[Decisions], second: Sequence[Decisions]) -> Estimate:
     """How much more often one metric is right than another on the same kinds and items, in percentage
     points."""
-    influence: dict[Hashable, float] = {}
-    gains = []
-    for (mine, labels), (theirs, _) in zip(first, second, strict=True):
-        both = np.isfinite(mine) & np.isfinite(theirs)
-        if not both.any():
-            continue
-        gain = mine[both] - theirs[both]
-        gains.append(float(gain.mean()))
-        kept = [label for label, is_there in zip(labels, both, strict=True) if is_there]
-        for label, deviation in zip(kept, ((gain - gain.mean()) / gain.size).tolist(), strict=True):
-            influence[label] = influence.get(label, 0.0) + deviation
-    if len(influence) < 2:
-        return Estimate(100 * float(np.mean(gains)) if gains else float("nan"), len(influence))
-    value, n = float(np.mean(gains)), len(influence)
-    error = sqrt(sum(deviation**2 for deviation in influence.values()) * n / (n - 1)) / len(gains)
-    reach = max(float(stdtrit(n - 1, 0.975)) * error, 1 / (n + 1))
+    pairs = zip(first, second, strict=True)
+    mean = _mean_over_kinds([(mine - theirs, labels) for (mine, labels), (theirs, _) in pairs])
+    if mean is None:
+        return Estimate(float("nan"))
+    value, n = mean.value, mean.n_clusters
+    if n < 2:
+        return Estimate(100 * value, n)
+    reach = max(float(stdtrit(n - 1, 0.975)) * sqrt(mean.variance), 1 / (n + 1))
     return Estimate(100 * value, n, (100 * max(-1.0, value - reach), 100 * min(1.0, value + reach)))
 
 
@@ -291,12 +302,12 @@ def in_lost_words(
     """
     price, price_influence = mean_and_influence(costs)
     codes, n_clusters = label_codes(clusters, len(costs))
-    price_error = sqrt(float((_summed(price_influence[:, None], codes, n_clusters) ** 2).sum()))
+    price_error = sqrt(float((cluster_sums(price_influence, codes, n_clusters) ** 2).sum()))
     if n_clusters < 2 or not price > SURE * price_error:
         unit = abs(price) or 1.0
         return [Estimate(value / unit, int(n)) for value, n in zip(values.tolist(), counts, strict=True)]
     shares = np.where(np.abs(values) <= _ROUNDING * price, 0.0, values / price)
-    by_cluster = _summed((influences - price_influence[:, None] * shares) / price, codes, n_clusters)
+    by_cluster = cluster_sums((influences - price_influence[:, None] * shares) / price, codes, n_clusters)
     sizes = np.minimum(np.maximum(np.asarray(counts, dtype=np.float64), 2), n_clusters)
     errors = np.sqrt((by_cluster**2).sum(axis=0))
     reaches = np.maximum(stdtrit(sizes - 1, 0.975) * errors, _ONE_MORE / (sizes + 1))
@@ -359,13 +370,6 @@ def balanced_mean(values: Floats, is_first: NDArray[np.bool_]) -> tuple[float, F
     first, first_influence = mean_and_influence(np.where(is_first, values, np.nan))
     second, second_influence = mean_and_influence(np.where(is_first, np.nan, values))
     return (first + second) / 2, (first_influence + second_influence) / 2
-
-
-def _summed(rows: Floats, codes: Integers, n_clusters: int) -> Floats:
-    """Rows summed over clusters."""
-    sums = np.zeros((n_clusters, rows.shape[1]))
-    np.add.at(sums, codes, rows)
-    return sums
 
 
 def largest(ids: Sequence[str], sizes: Floats) -> tuple[str, ...]:

@@ -35,20 +35,17 @@ def smallest_p(n: int) -> float:
     return min(1.0, 2.0 ** (1 - n)) if n > 0 else 1.0
 
 
-def proportion_interval(successes: int, n: int, *, level: float = 0.95) -> Interval | None:
-    """Return Wilson's (1927) score interval for a share of n independent items; None without items.
+def share_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
+    """Return Wilson's (1927) score interval for a share of n independent items; it never has width 0.
 
-    >>> interval = proportion_interval(20, 20)
+    >>> interval = share_interval(1.0, 20)
     >>> round(interval.low, 3), interval.high
     (0.839, 1.0)
     """
-    if n < 1:
-        return None
-    share, z = successes / n, float(ndtri(0.5 + 0.5 * level))
-    scale = 2 * (n + z**2)
-    centre, reach = (2 * n * share + z**2) / scale, z / scale * sqrt(4 * n * share * (1 - share) + z**2)
-    low, high = centre - reach if successes else 0.0, centre + reach if successes < n else 1.0
-    return Interval(low, high, level)
+    z = float(ndtri(0.5 + 0.5 * level))
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z * sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return Interval(min(max(0.0, centre - reach), share), max(min(1.0, centre + reach), share), level)
 
 
 def benjamini_hochberg(p_values: Sequence[float | None] | NDArray[np.float64]) -> Floats:

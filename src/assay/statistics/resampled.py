@@ -20,7 +20,7 @@ from scipy.special import stdtrit
 
 from assay.statistics import correlation, intervals
 from assay.statistics.correlation import Coefficient, correlate_rows, system_means, weighted_system_means
-from assay.statistics.estimates import proportion_interval
+from assay.statistics.estimates import share_interval
 from assay.statistics.intervals import (
     Floats,
     Integers,
@@ -278,9 +278,7 @@ def bounded_interval(
     if interval is None or interval.high - interval.low > _NO_WIDTH:
         return interval
     share = min(1.0, max(0.0, (value - lowest) / (1.0 - lowest)))
-    wilson = proportion_interval(round(share * n_clusters), n_clusters, level=level)
-    if wilson is None:
-        return None
+    wilson = share_interval(round(share * n_clusters) / n_clusters, n_clusters, level=level)
     low, high = (lowest + (1.0 - lowest) * end for end in wilson.pair)
     return Interval(min(low, value), max(high, value), level)
 

@@ -27,7 +27,7 @@ from assay.audits.effects import (
     outcome,
 )
 from assay.core import Case, Estimate, Finding, Floats, Scored
-from assay.statistics.estimates import proportion_interval
+from assay.statistics.estimates import share_interval
 from assay.statistics.intervals import Integers, cluster_sums, label_codes
 
 Mask = NDArray[np.bool_]
@@ -221,5 +221,4 @@ def none_of(n: int) -> float:
     >>> round(none_of(40), 3)
     0.088
     """
-    interval = proportion_interval(0, n)
-    return interval.high if interval else 1.0
+    return share_interval(0.0, n).high if n else 1.0

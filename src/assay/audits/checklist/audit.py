@@ -52,7 +52,7 @@ from assay.models import fill
 from assay.models.nlp import parse
 from assay.names.registry import plugged
 from assay.perturbations.checklist.catalogue import Entry, applied, catalogue
-from assay.statistics.estimates import proportion_interval
+from assay.statistics.estimates import share_interval
 from assay.statistics.intervals import bootstrap_mean
 from assay.vocabulary import CHECKLIST_TASKS, DataKind, Question, Rule, aspect_of
 
@@ -220,9 +220,9 @@ class Checklist(MadeOnce, TextAudit):
         if not scores.scored.is_set:
             yield from self._deviations(scores)
             applied_to, total = self._applied[scores.slice], int(scores.cases[0].meta["total"])
-            interval = proportion_interval(applied_to, total)
-            share = Estimate(applied_to / total, total, interval.pair if interval else None)
-            yield Finding.of(scores.scored, scores.slice, "applied_share", share)
+            share = applied_to / total
+            estimate = Estimate(share, total, share_interval(share, total).pair)
+            yield Finding.of(scores.scored, scores.slice, "applied_share", estimate)
 
     @cached_property
     def _applied(self) -> Counter[str]:
