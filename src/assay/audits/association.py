@@ -9,7 +9,7 @@ on both sides of 0: such a test can show an association but not its absence, so 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -222,20 +222,16 @@ class Association(DataAudit):
 def _remarks(measured: Mapping[str, Measured], *, failed: bool) -> Iterator[str]:
     """What a reader must know about the tests of one metric, which may have failed on some words."""
     absent = "out of its vocabulary" + (" or failed (see the errors below)" if failed else "")
-    outcomes = {name: test.outcome for name, test in measured.items() if test.outcome}
-    flat = [name for name, outcome in outcomes.items() if outcome.degenerate]
-    smallest = {name: outcome.two_sided.smallest_p for name, outcome in outcomes.items() if name not in flat}
-    remarks = {
-        f"not applicable, over {TOO_MANY:.0%} of a set is {absent}": [
-            name for name in measured if name not in outcomes
-        ],
-        f"run without words {absent}, dropped in balance": [
-            name for name in outcomes if measured[name].absent > 0
-        ],
-        "not judged, all words score alike: the metric makes no difference between them": flat,
-        f"too small to reach p = {PAPER_ALPHA}": [name for name, p in smallest.items() if p > PAPER_ALPHA],
+    remarks: dict[str, Callable[[Measured], bool]] = {
+        f"not applicable, over {TOO_MANY:.0%} of a set is {absent}": lambda test: test.outcome is None,
+        f"run without words {absent}, dropped in balance": lambda test: test.has_dropped_words,
+        "not judged, all words score alike: the metric makes no difference between them": lambda test: (
+            test.is_flat
+        ),
+        f"too small to reach p = {PAPER_ALPHA}": lambda test: test.is_too_small,
     }
-    for remark, names in remarks.items():
+    for remark, applies in remarks.items():
+        names = [name for name, test in measured.items() if applies(test)]
         if names:
             yield f"{len(names)} of {len(measured)} tests {remark}: {', '.join(names)}"
 
@@ -298,6 +294,23 @@ class Measured:
     absent: float  # the largest share of one set's texts without a score
     outcome: weat.AssociationEffect | None = None
     evidence: tuple[str, ...] = ()
+
+    @property
+    def has_dropped_words(self) -> bool:
+        """Whether the test was run without some words."""
+        return self.outcome is not None and self.absent > 0
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all words score alike."""
+        return self.outcome is not None and self.outcome.degenerate
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether no outcome of the test is significant by the paper's level."""
+        if self.outcome is None or self.is_flat:
+            return False
+        return self.outcome.two_sided.smallest_p > PAPER_ALPHA
 
 
 def measure_test(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -48,6 +48,15 @@ def spread_out(items: Sequence[_Element], limit: int | None) -> list[_Element]:
     if limit is None or len(items) <= limit:
         return list(items)
     return [items[number * len(items) // limit] for number in range(limit)]
+
+
+def left_out(name: str, total: int, reasons: Mapping[str, int], what: str = "items") -> list[str]:
+    """Notes on how many items of a dataset are not asked about, by reason.
+
+    >>> left_out("mine", 9, {"no source": 2, "no gold": 0})
+    ['mine: 2 of 9 items left out: no source']
+    """
+    return [f"{name}: {n} of {total} {what} left out: {reason}" for reason, n in reasons.items() if n]
 
 
 def without_a_unit(findings: Iterable[Finding]) -> list[str]:

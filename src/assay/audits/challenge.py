@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from rapidfuzz.distance import OSA
 
-from assay.audits.base import DataAudit, check_known, in_words, order_in_words
+from assay.audits.base import DataAudit, check_known, in_words, left_out, order_in_words
 from assay.audits.corpora import right_order_statistic
 from assay.audits.effects import BAR, AlignedScores, read_slices, right_order
 from assay.audits.severity import SEVERITY_ORDER, costs_of, severity_order
@@ -101,14 +101,13 @@ class Challenge(DataAudit):
     def _notes(self) -> list[str]:
         notes = []
         for name, choices in self.sets.items():
-            left_out = len(choices) - sum(map(_is_asked, choices))
-            if left_out:
-                why = "the bad text is empty, or is the good one"
-                notes.append(f"{name}: {left_out} of {len(choices)} pairs left out: {why}")
-            kinds = sorted({choice.kind for choice in choices})
-            alike = [f"{one} and {other}" for one, other in combinations(kinds, 2) if _are_alike(one, other)]
+            unasked = len(choices) - sum(map(_is_asked, choices))
+            reasons = {"the bad text is empty, or is the good one": unasked}
+            notes += left_out(name, len(choices), reasons, "pairs")
+            kinds = combinations(sorted({choice.kind for choice in choices}), 2)
+            alike = ", ".join(f"{one} and {other}" for one, other in kinds if _are_alike(one, other))
             if alike:
-                notes.append(f"{name}: kinds that differ in one letter, misspelt? {', '.join(alike)}")
+                notes.append(f"{name}: kinds that differ in one letter, misspelt? {alike}")
         return notes
 
 
@@ -145,12 +144,11 @@ def _set_findings(slices: Sequence[AlignedScores]) -> Iterator[Finding]:
     scored, name = slices[0].scored, _set_of(slices[0])
     kinds = [(scores.decisions([GOOD], [BAD]), scores.clusters) for scores in slices]
     yield Finding.of(scored, f"{name}/all", "mean_right_order", right_order(kinds))
-    decisions = np.concatenate([table for table, _ in kinds])
+    stated = np.array([case.meta["severity"] for scores in slices for case in scores.cases])
+    decisions = np.concatenate([decided for decided, _ in kinds])
     clusters = [label for _, labels in kinds for label in labels]
-    stated = [case.meta["severity"] for scores in slices for case in scores.cases]
     for severity in SEVERITIES:
-        rows = [row for row, word in enumerate(stated) if word == severity]
-        order = right_order([(decisions[rows], [clusters[row] for row in rows])])
+        order = right_order([(np.where(stated == severity, decisions, np.nan), clusters)])
         if order.n:
             yield Finding.of(scored, f"{name}/severity/{severity}", "mean_right_order", order)
     pairs = severity_order([costs_of(slices, GOOD, BAD)])

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from assay.audits.base import DataAudit, in_words, order_in_words
+from assay.audits.base import DataAudit, in_words, left_out, order_in_words
 from assay.audits.corpora import (
     Corpus,
     Item,
@@ -137,21 +137,21 @@ def _candidates(record: Record) -> Item | None:
     return Item(record, dict(zip((BETTER, WORSE), record.candidates, strict=True)))
 
 
-def _notes(corpus: Corpus) -> Iterator[str]:
+def _notes(corpus: Corpus) -> list[str]:
     """How many items have no texts to ask about, and kinds of error that the embedded texts do not have."""
     contrasts = [_contrast(record) for record in corpus.records]
-    lacks = {
-        "reworded and wrong text": contrasts.count(None),
-        "candidates": sum(_candidates(record) is None for record in corpus.records),
+    candidates = [_candidates(record) for record in corpus.records]
+    same = "or the same text twice"
+    reasons = {
+        f"no reworded and wrong text, {same}": contrasts.count(None),
+        f"no candidates, {same}": candidates.count(None),
     }
-    for what, count in lacks.items():
-        if count:
-            total = len(corpus.records)
-            yield f"{corpus.name}: {count} of {total} items left out: no {what}, or the same text twice"
+    notes = left_out(corpus.name, len(corpus.records), reasons)
     unknown = sorted({item.meta["kind"] for item in contrasts if item} - set(KINDS))
     if unknown:
         named = ", ".join(f"{kind}{suggest(kind, KINDS)}" for kind in unknown)
-        yield f"{corpus.name}: kinds of error of your own, with rows of their own: {named}"
+        notes.append(f"{corpus.name}: kinds of error of your own, with rows of their own: {named}")
+    return notes
 
 
 def _task_findings(scores: AlignedScores) -> Iterator[Finding]:

@@ -113,19 +113,29 @@ def corpora(
     under the paper's rule, each item keeps one of its references: all together they hide errors.
     """
     named = [task_named(task) for task in tasks]
-    if not data:
-        tasks_there = default if language == "en" else _ELSEWHERE
-        embedded = {task: embedded_records(task, language) for task in named or tasks_there}
-        return [_corpus(task, records, limit, rule) for task, records in embedded.items()]
-    by_name: dict[str, Corpus] = {}
-    for path in data:
-        if references is not None:
-            records = read_text_sets(path, references, task=named[0] if named else "open-ended")
-        else:
-            records = read_records(path, task=named[0] if named else None)
-        name = path.stem if path.stem not in by_name else f"{path.parent.name}-{path.stem}"
-        by_name[name] = _corpus(name, records, limit, rule)
-    return list(by_name.values())
+    if data:
+        read = {path: _read(path, references, named) for path in data}
+        names = _names_of(data)
+        return [_corpus(names[path], records, limit, rule) for path, records in read.items()]
+    chosen = named or (default if language == "en" else _ELSEWHERE)
+    return [_corpus(task, embedded_records(task, language), limit, rule) for task in chosen]
+
+
+def _read(path: Path, references: Path | None, tasks: Sequence[Task]) -> list[Record]:
+    """The records of a file, or of a file of texts with its file of references."""
+    task = tasks[0] if tasks else None
+    if references is not None:
+        return read_text_sets(path, references, task=task or "open-ended")
+    return read_records(path, task=task)
+
+
+def _names_of(paths: Sequence[Path]) -> dict[Path, str]:
+    """The names of files without their endings, with their folders where two are the same."""
+    names: dict[Path, str] = {}
+    for path in paths:
+        is_taken = path.stem in names.values()
+        names[path] = f"{path.parent.name}-{path.stem}" if is_taken else path.stem
+    return names
 
 
 def _corpus(name: str, records: Sequence[Record], limit: int | None, rule: Rule) -> Corpus:
@@ -317,15 +327,14 @@ def language_notes(
     dataset: str, records: Sequence[Record], perturbations: Iterable[Perturbation], what: str = "noises"
 ) -> list[str]:
     """One note per dataset with texts that some of the perturbations do not understand."""
-    edits = {edit.name: edit for edit in perturbations}
-    refused = [edit for edit in edits.values() if not all(map(edit.understands, records))]
+    edits = {edit.name: edit for edit in perturbations}.values()
+    refused = [edit for edit in edits if not all(map(edit.understands, records))]
     if not refused:
         return []
-    needed = sorted({language_name(code) for edit in refused for code in edit.languages or ()})
-    (code, count), *_ = Counter(r.language for r in records if not refused[0].understands(r)).most_common(1)
+    languages = {language_name(code) for edit in refused for code in edit.languages or ()}
+    foreign = Counter(record.language for record in records if not refused[0].understands(record))
+    (code, count), *_ = foreign.most_common(1)
     texts = "the texts" if count == len(records) else f"{count} of {len(records)} texts"
-    number = refused[0].name if len(refused) == 1 else f"{len(refused)} {what}"
-    need = "needs" if len(refused) == 1 else "need"
-    return [
-        f"{number} {need} {' or '.join(needed)}; {texts} of {dataset} look {language_name(code)}: not applied"
-    ]
+    named = f"{refused[0].name} needs" if len(refused) == 1 else f"{len(refused)} {what} need"
+    needed = " or ".join(sorted(languages))
+    return [f"{named} {needed}; {texts} of {dataset} look {language_name(code)}: not applied"]

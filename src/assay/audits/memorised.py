@@ -19,7 +19,7 @@ import numpy as np
 from assay.audits.base import DataAudit
 from assay.audits.corpora import Corpus, Item, corpora
 from assay.audits.effects import CLEAN, AlignedScores, read_slices, right_order, right_order_difference
-from assay.core import Case, Estimate, Finding, Judgement, MadeOnce, Scored, Statistic
+from assay.core import Case, Estimate, Finding, Judgement, MadeOnce, Record, Scored, Statistic
 from assay.datasets.fresh import made_files
 from assay.grouping import grouped
 from assay.models.nlp import parse
@@ -94,30 +94,38 @@ class Memorised(MadeOnce, DataAudit):
         return cases
 
     def _cases(self, slice_: str, corpus: Corpus, edit: str) -> Iterator[Case]:
-        items = []
-        for record in corpus.records:
-            if edit == WRONG:
-                damaged = record.wrong.text if record.wrong else None
-            else:
-                damaged = perturbation(edit).perturb(record, self.seed)
-            if damaged is not None:
-                items.append(Item(record, {CLEAN: record.gold, WRONG: damaged}))
+        damaged = ((record, self._damaged(record, edit)) for record in corpus.records)
+        items = [
+            Item(record, {CLEAN: record.gold, WRONG: text}) for record, text in damaged if text is not None
+        ]
         return corpus.cases(slice_, items)
+
+    def _damaged(self, record: Record, edit: str) -> str | None:
+        """The text with an error; None where it cannot be made."""
+        if edit == WRONG:
+            return record.wrong.text if record.wrong else None
+        return perturbation(edit).perturb(record, self.seed)
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         slices = [scores for scores in read_slices(scored) if not scores.scored.is_set]
+        by_metric = grouped(slices, lambda scores: scores.scored.metric)
         decided = {
             metric: {origin: _decided(rows, origin) for origin in (EMBEDDED, FRESH)}
-            for metric, rows in grouped(slices, lambda scores: scores.scored.metric).items()
+            for metric, rows in by_metric.items()
         }
-        findings = []
+        findings: list[Finding] = []
         for metric, origins in decided.items():
-            for origin, kinds in origins.items():
-                order = right_order([(np.array([*kind.values()]), list(kind)) for kind in kinds.values()])
-                findings.append(Finding.of(metric, origin, "right_order", order))
+            findings += _orders(metric, origins)
             plain = [decided[name] for name in PLAIN if name in decided and name != metric]
             findings.append(Finding.of(metric, "all", "embedded_gain", gain(origins, plain), versus=FRESH))
         return Judgement(findings)
+
+
+def _orders(metric: str, origins: Mapping[str, Decided]) -> Iterator[Finding]:
+    """How often a metric is right on embedded and on fresh texts."""
+    for origin, kinds in origins.items():
+        order = right_order([(np.array([*items.values()]), list(items)) for items in kinds.values()])
+        yield Finding.of(metric, origin, "right_order", order)
 
 
 Decided = Mapping[str, Mapping[str, float]]  # by kind of error and item, whether the clean text won

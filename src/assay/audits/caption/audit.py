@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -301,14 +301,21 @@ def _notes_on(rows: Sequence[Row], ties: concepts.Ties) -> Iterator[str]:
     for row in rows:
         counts[f"{row.category}/{row.concept}", row.group] += row.count
     n_concepts = len({path for path, _ in counts})
-    has_images, stand_for_many = any(row.image for row in rows), any(row.count > 1 for row in rows)
+    has_images = any(row.image for row in rows)
+    stand_for_many = any(row.count > 1 for row in rows)
     what = "images" if has_images or stand_for_many else "captions"
     yield f"{n_concepts} concepts, {sum(counts.values())} {what}; in accuracies, ties count as {ties}"
     if stand_for_many:
         yield "one answer of a text metric stands for all images of a row"
+    if has_images:
+        yield from _small_concepts(counts)
+
+
+def _small_concepts(counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """A note on the groups of concepts that have too few images to be biased or unbiased."""
     few = concepts.FEWEST
     small = [f"{path} {group} ({count})" for (path, group), count in counts.items() if count < few]
-    if small and has_images:
+    if small:
         more = f" and {len(small) - _SHOWN} more" if len(small) > _SHOWN else ""
         named = ", ".join(small[:_SHOWN])
         yield f"fewer than {few} images, not counted among biased concepts: {named}{more}"

@@ -124,17 +124,22 @@ def compare_groups(
     tied = np.zeros(len(outcomes)) if ties is None else ties
     by_group = grouped(range(len(paths)), lambda row: (paths[row], groups[row]))
     concepts: list[Concept] = []
-    for category, name in dict.fromkeys(paths):
-        rows = [by_group.get(((category, name), group), []) for group in names]
+    for path in dict.fromkeys(paths):
+        rows = [by_group.get((path, group), []) for group in names]
         if not all(rows):
             continue
         both = [Group(outcomes[own], counts[own]) for own in rows]
-        every = [row for own in rows for row in own]
-        wrong = [ids[row] for row in every if ids and outcomes[row] < 1]
-        accuracies = dict(zip(names, (group.accuracy for group in both), strict=True))
-        gap = _gap(both, seed + 2 * len(concepts))
-        n_ties = float((counts * tied)[every].sum())
-        concepts.append(Concept(category, name, accuracies, gap, n_ties, tuple(wrong[:EVIDENCE])))
+        every = np.concatenate(rows)
+        wrong = [ids[row] for row in every[outcomes[every] < 1]] if ids else []
+        concepts.append(
+            Concept(
+                *path,
+                accuracies=dict(zip(names, (group.accuracy for group in both), strict=True)),
+                gap=_gap(both, seed + 2 * len(concepts)),
+                ties=float((counts * tied)[every].sum()),
+                evidence=tuple(wrong[:EVIDENCE]),
+            )
+        )
     return concepts
 
 
@@ -144,14 +149,18 @@ def _gap(groups: Sequence[Group], seed: int) -> Estimate:
     gap = first.value - second.value
     sides = [accuracy.ci and Interval(*accuracy.ci, _LEVEL) for accuracy in (first, second)]
     interval = difference_interval((first.value, second.value), (sides[0], sides[1]), 0.0)
-    known = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
-    if any(group.is_deterministic for group in groups) or not all(outcomes.size for outcomes in known):
-        p_value = 1.0 if gap == 0.0 else 0.0  # one answer for all images has no chance in it
-    else:
-        draws = [resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(known)]
-        p_value = bootstrap_p_value(draws[0] - draws[1])
     images = sum(group.images for group in groups)
-    return interval_estimate(gap, images, interval, p_value=p_value)
+    return interval_estimate(gap, images, interval, p_value=_gap_p_value(groups, gap, seed))
+
+
+def _gap_p_value(groups: Sequence[Group], gap: float, seed: int) -> float:
+    """The p-value of a gap over resampled images; one answer for all images has no chance in it."""
+    known = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
+    is_sampled = not any(group.is_deterministic for group in groups) and all(map(np.size, known))
+    if not is_sampled:
+        return 1.0 if gap == 0.0 else 0.0
+    first, second = (resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(known))
+    return bootstrap_p_value(first - second)
 
 
 def concept_findings(scored: Scored, concepts: Sequence[Concept], rule: Rule, seed: int) -> Iterator[Finding]:

@@ -25,16 +25,26 @@ def agreement_findings(scored: Scored, *, kind: Coefficient, rule: Rule, seed: i
     """Every criterion that people rated, at example level and, where there are systems, at system level."""
     if not set(VERSIONS) <= set(scored.values):
         return
-    known = np.isfinite(scored.values["original"]) & np.isfinite(scored.values["swapped"])
+    written, swapped = (np.isfinite(scored.values[role]) for role in VERSIONS)
+    known = written & swapped
     # Datasets and language pairs are kept apart: systems of one name are other systems there.
-    parts = [case.meta["part"] for case in scored.cases]
-    for part, rows in rows_by_label(parts).items():
-        here = np.array([row for row in rows if known[row]], dtype=np.intp)
-        for criterion in dict.fromkeys(name for row in rows for name in scored.cases[row].meta["human"]):
-            rated = [row for row in here.tolist() if criterion in scored.cases[row].meta["human"]]
-            agreement = Agreement(scored, criterion, rated, f"/{part}" if part else "", kind, rule, seed)
+    rows_by_part = rows_by_label([case.meta["part"] for case in scored.cases])
+    for part, rows in rows_by_part.items():
+        where = f"/{part}" if part else ""
+        for criterion, rated in _rated(scored, rows).items():
+            scored_rows = [row for row in rated if known[row]]
+            agreement = Agreement(scored, criterion, scored_rows, where, kind, rule, seed)
             yield from agreement.example_level()
             yield from agreement.system_level()
+
+
+def _rated(scored: Scored, rows: Sequence[int]) -> dict[str, list[int]]:
+    """The rows that people rated, by criterion."""
+    rated: dict[str, list[int]] = {}
+    for row in rows:
+        for criterion in scored.cases[row].meta["human"]:
+            rated.setdefault(criterion, []).append(row)
+    return rated
 
 
 @dataclass(frozen=True)

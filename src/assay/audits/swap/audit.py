@@ -149,15 +149,18 @@ class Swap(MadeOnce, DataAudit):
 
     def make_cases(self) -> list[Case]:
         """Each text as it is and swapped; where only the hypothesis names a gender, also without it."""
-        samples = [item.sample for item in self.items]
-        texts = list(dict.fromkeys(t for sample in samples for t in (sample.hypothesis, *sample.references)))
-        swapped = dict(zip(texts, swap_texts(texts, self._swap_list), strict=True))
         parts = part_names(self._files) if self.data else [""] * len(self.items)
-        items = list(zip(self.items, parts, strict=True))
-        if self.rule == "careful":  # any beginning of the cases is then a fair sample, in whole documents
-            items.sort(key=lambda item: digest(_document(item[0])) if item[0].human else item[0].sample.key)
-        cases = [_case(item, part, swapped) for item, part in items]
-        return [case for case in cases if case.slice == SLICE or case.meta["human"]]
+        swapped = self._swapped()
+        cases = [_case(item, part, swapped) for item, part in zip(self.items, parts, strict=True)]
+        told = [case for case in cases if case.slice == SLICE or case.meta["human"]]
+        # Any beginning of the cases is a fair sample, in whole documents.
+        return sorted(told, key=_content) if self.rule == "careful" else told
+
+    def _swapped(self) -> dict[str, Swapped]:
+        """Every text and reference with its genders swapped."""
+        samples = [item.sample for item in self.items]
+        texts = dict.fromkeys(text for sample in samples for text in (sample.hypothesis, *sample.references))
+        return dict(zip(texts, swap_texts(list(texts), self._swap_list), strict=True))
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         """Preference, then agreement with people; set metrics have neither."""
@@ -200,6 +203,11 @@ def _as_rated(pairs: Sequence[StereotypePair]) -> list[Rated]:
 
 def _document(item: Rated) -> str:
     return item.doc or item.id
+
+
+def _content(case: Case) -> str:
+    """What orders cases by their content: that of the document where people rated it."""
+    return digest(case.meta["cluster"]) if case.meta["human"] else case.samples[VERSIONS[0]].key
 
 
 def _case(item: Rated, part: str, swapped: Mapping[str, Swapped]) -> Case:
