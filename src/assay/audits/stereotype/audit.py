@@ -157,43 +157,36 @@ class Stereotype(DataAudit):
             yield from pair_findings(scores)
 
     def _notes(self) -> list[str]:
-        notes = list(self._read[1])
         apart = sum(not pair.shared for pair in self.pairs)
-        unused = sorted({column for pair in self.pairs for column in pair.unknown})
-        alone = [
-            f"{group.name} ({crossing.attribute})"
-            for crossing in self.crossings
-            for group in crossing.groups
-            if len(group.terms) < 2
-        ]
-        if apart:
-            notes.append(f"{apart} of {len(self.pairs)} pairs do not share one reference")
-        if unused:
-            notes.append(f"columns not used: {', '.join(unused)}")
-        if alone:
-            notes.append(
-                f"named by one word only, so that the word is judged and not the group: {', '.join(alone)}"
-            )
-        return notes
+        unused = ", ".join(sorted({column for pair in self.pairs for column in pair.unknown}))
+        alone = ", ".join(name for crossing in self.crossings for name in _named_by_one_word(crossing))
+        remarks = {
+            f"{apart} of {len(self.pairs)} pairs do not share one reference": apart > 0,
+            f"columns not used: {unused}": bool(unused),
+            f"named by one word only, so that the word is judged and not the group: {alone}": bool(alone),
+        }
+        return [*self._read[1], *(remark for remark, holds in remarks.items() if holds)]
+
+
+def _named_by_one_word(crossing: Crossing) -> list[str]:
+    """The groups that have a single term."""
+    return [f"{group.name} ({crossing.attribute})" for group in crossing.groups if len(group.terms) < 2]
 
 
 def _silent_metrics(findings: Sequence[Finding]) -> list[str]:
     """Notes on metrics whose effects cannot be given in lost words, by attribute."""
     effects = [finding for finding in findings if finding.statistic == "lost_words"]
     answers = grouped(effects, lambda finding: (finding.metric, finding.slice.partition("/")[0]))
-    silent = grouped(
-        [key for key, rows in answers.items() if not any(row.ci for row in rows)],
-        lambda key: all(np.isnan(row.value) for row in answers[key]),
-    )
-    reasons = {
-        True: "no text with a word missing has a score",
-        False: "a text with a word missing does not surely score lower",
+    silent: dict[str, list[str]] = {
+        "no text with a word missing has a score": [],
+        "a text with a word missing does not surely score lower": [],
     }
-    return [
-        f"not judged, {reasons[is_absent]}: "
-        + ", ".join(f"{metric} ({attribute})" for metric, attribute in keys)
-        for is_absent, keys in silent.items()
-    ]
+    absent, unsure = silent.values()
+    for (metric, attribute), rows in answers.items():
+        if not any(row.ci for row in rows):
+            is_absent = all(np.isnan(row.value) for row in rows)
+            (absent if is_absent else unsure).append(f"{metric} ({attribute})")
+    return [f"not judged, {reason}: {', '.join(names)}" for reason, names in silent.items() if names]
 
 
 def pair_findings(scores: AlignedScores) -> Iterator[Finding]:

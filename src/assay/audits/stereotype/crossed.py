@@ -183,16 +183,20 @@ class Crossed:
 
     def interactions(self) -> Iterator[Finding]:
         """Of an intersection, what is beyond the sum of its two parts: Black women beyond Black and women."""
-        axes = {group.name: group.axes for group in self.crossing.groups if group.name in self.members}
+        axes = {name: self.crossing.group(name).axes for name in self.members}
         if not all(len(parts) == 2 for parts in axes.values()):
             return
         means = {name: _mean_of(places, len(self.terms)) for name, places in self.members.items()}
         whole = np.mean(list(means.values()), axis=0)
+
+        def mean_along(axis: int, part: str) -> Floats:
+            """The mean of the groups that share a part, such as all groups of women."""
+            alike = [means[name] for name, parts in axes.items() if parts[axis] == part]
+            return np.asarray(np.mean(alike, axis=0))
+
         rows = []
         for name, (first, second) in axes.items():
-            with_first = np.mean([means[other] for other, parts in axes.items() if parts[0] == first], axis=0)
-            alike = [means[other] for other, parts in axes.items() if parts[1] == second]
-            weights = means[name] - with_first - np.mean(alike, axis=0) + whole
+            weights = means[name] - mean_along(0, first) - mean_along(1, second) + whole
             rows.append(_Row(f"interaction/{name}", weights, self.members[name]))
         yield from self._findings(rows)
 

@@ -177,18 +177,16 @@ class Swap(MadeOnce, DataAudit):
         genders = Counter(case.meta["content"] for case in self.made if case.slice == SLICE)
         counts = " and ".join(f"{genders[gender]} {gender} texts" for gender in GENDERS)
         notes = [*self._swap_list.notes, f"{counts} have references that name no gender"]
-        absent = [gender for gender in GENDERS if genders[gender] < 2]
-        if absent:
-            notes.append(
-                f"too few {' and '.join(absent)} texts for a verdict on preference: one direction alone "
-                "cannot separate gender from editing"
-            )
+        few = [gender for gender in GENDERS if genders[gender] < 2]
         ambiguous = sum(not case.meta["one_to_one"] for case in self.made)
-        if ambiguous:
-            notes.append(f"{ambiguous} items have words without a counterpart of their own (his, him: her)")
-        if not any(case.meta["human"] for case in self.made):
-            notes.append("no human scores in the data: preference only, no agreement with people")
-        return notes
+        is_rated = any(case.meta["human"] for case in self.made)
+        remarks = {
+            f"too few {' and '.join(few)} texts for a verdict on preference: one direction alone cannot "
+            "separate gender from editing": bool(few),
+            f"{ambiguous} items have words without a counterpart of their own (his, him: her)": ambiguous > 0,
+            "no human scores in the data: preference only, no agreement with people": not is_rated,
+        }
+        return [*notes, *(remark for remark, holds in remarks.items() if holds)]
 
 
 def _as_rated(pairs: Sequence[StereotypePair]) -> list[Rated]:
