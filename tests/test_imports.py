@@ -32,7 +32,10 @@ ALLOWED: dict[str, set[str]] = {
         "core", "datasets", "errors", "files", "grouping", "language", "models", "names", "perturbations", "recipe", "statistics",
         "vocabulary",
     },
-    "engine": {"core", "datasets", "errors", "files", "foreign", "grouping", "models", "names", "recipe", "statistics", "vocabulary"},
+    "engine": {
+        "core", "datasets", "errors", "files", "foreign", "grouping", "language", "models", "names", "recipe", "statistics",
+        "vocabulary",
+    },
     # Of audits only the arithmetic of decisions.
     "reading": {
         "__version__", "audits", "core", "datasets", "engine", "errors", "files", "grouping", "language", "models", "statistics",

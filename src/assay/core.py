@@ -315,6 +315,7 @@ class _Scorer(Recipe):
     extra: ClassVar[str | None] = None  # the extra that installs them
     weights: ClassVar[tuple[str, ...]] = ()  # fields that name weights
     outputs: ClassVar[tuple[str, ...]] = ()
+    languages: ClassVar[frozenset[str] | None] = None  # that it reads; None: any, or those of its models
 
     @property
     def needs(self) -> frozenset[Need]:

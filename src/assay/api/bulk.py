@@ -47,6 +47,7 @@ class Part:
     skip_missing: bool = False
     on_error: OnError = "stop"
     timeout: float | None = None
+    any_language: bool = False
 
     @property
     def data(self) -> Path:
@@ -158,7 +159,9 @@ def score_part(measures: Sequence[Measure], part: Part, engine: Any = None) -> P
             left_out = LeftOut(part.source)
             blocks = stream_samples(part.data, skip_missing=part.skip_missing, size=BLOCK, left_out=left_out)
             for block in blocks:
-                session = Session(ScoreCache(None), engine, on_error=part.on_error)
+                session = Session(
+                    ScoreCache(None), engine, on_error=part.on_error, any_language=part.any_language
+                )
                 samples = [item.sample for item in block]
                 with session:
                     scores, counts = score_counted(measures, samples, session)

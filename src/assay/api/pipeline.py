@@ -28,6 +28,7 @@ from assay.engine.plan import (
     note_left_out,
     panel_of,
     panel_work,
+    readable,
     score_all,
 )
 from assay.engine.questions import UNLIMITED, Limits, fitted_to_limits, quick_limits
@@ -130,9 +131,9 @@ def estimate_cost(
         parts: list[tuple[Measure, Work]] = []
         notes = []
         for one in measures:
-            fits = fitting(one, chosen, work)
+            fits, foreign = readable(one, chosen, fitting(one, chosen, work), session)
             part = affordable(one, chosen, beginning(one, chosen, fits) if size == "quick" else fits, limits)
-            notes += note_left_out(one, limits, fits, part)
+            notes += [*foreign, *note_left_out(one, limits, fits, part)]
             further = {name: chosen[name].foreseen(describe_measure(one)) for name in part}
             parts.append((one, {name: [*items, *further[name]] for name, items in part.items()}))
         for name, audit in chosen.items():

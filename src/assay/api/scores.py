@@ -11,6 +11,7 @@ import polars as pl
 
 from assay.api import user_data
 from assay.core import Floats, Measure, Metric, Sample
+from assay.engine.languages import foreign_to, spoken_by
 from assay.engine.scoring import score_samples
 from assay.engine.session import Session
 from assay.engine.unfold import count_notes, metric_notes
@@ -74,12 +75,22 @@ def scored_anew(measures: Iterable[Measure]) -> list[str]:
 def score_counted(
     measures: Sequence[Measure], samples: Sequence[Sample], session: Session
 ) -> tuple[dict[str, Floats], dict[str, Counter[str]]]:
-    """Scores, and what was counted (`unfold.count_notes`), by metric."""
+    """Scores, and what was counted (`unfold.count_notes`), by metric.
+
+    A metric whose model does not read the texts' language is refused, unless the session takes any.
+    """
     columns, counts = {}, {}
+    spoken = spoken_by(samples)
     for given in measures:
+        foreign = foreign_to(given, spoken)
+        if foreign and not session.any_language:
+            advice = "take another metric, or score them all the same with --any-language"
+            raise MetricError(f"{given.label}: {foreign}; {advice} (Session.open(any_language=True))")
         table = score_samples(given, samples, session)
         columns[given.label] = table.values[:, given.column]
         counts[given.label] = count_notes(given, samples, table)
+        if foreign:
+            counts[given.label]["texts in a language that its model does not read"] = len(samples)
     return columns, counts
 
 

@@ -80,7 +80,7 @@ def _perform(
 
 @o.with_request(
     "data", "metric", "map", "limit", "cache", "workers", "ray", "on_error", "timeout", "skip_missing", "out",
-    "json", "quiet", data=typer.Option(...), out=None,
+    "any_language", "json", "quiet", data=typer.Option(...), out=None,
 )  # fmt: skip
 def score_command(request: o.Request) -> None:
     """Score a file; prints CSV, or JSON with --json.
@@ -98,7 +98,7 @@ def score_command(request: o.Request) -> None:
     columns, files = parse_map(",".join(request.map or ())), _expand(request.data or ())
     skip = request.skip_missing or not need_images(measures)
     if out := request.out:
-        template = Part(out, out, columns, skip, request.on_error, request.timeout)
+        template = Part(out, out, columns, skip, request.on_error, request.timeout, request.any_language)
         notes = score_parts(measures, parts_of(files, out, template), request.session()).sentences()
     elif len(files) > 1:
         raise SpecError(f"--data names {len(files)} files; --out FOLDER scores many, each into a file there")

@@ -50,6 +50,7 @@ class Request:
     dry_run: bool = False
     max_calls: Count = None
     max_cost: Annotated[float | None, typer.Option(min=0.0)] = None
+    any_language: bool = False
     fail_on: list[str] | None = None
     format: vocabulary.RunFormat = "html"
     json: bool = False
@@ -64,6 +65,7 @@ class Request:
         return Session.open(
             self.out, cache, workers=self.workers, ray=self.ray, on_error=self.on_error,
             quiet=self.quiet, timeout=self.timeout, max_calls=self.max_calls, max_cost=self.max_cost,
+            any_language=self.any_language,
         )  # fmt: skip
 
     def fields(self, only: list[str] | None = None) -> dict[str, Any]:

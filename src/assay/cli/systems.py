@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from assay.api.systems import Systems
 
 
-@o.with_request("data", "metric", "map", "cache", "json", "quiet", data=typer.Option(...))
+@o.with_request("data", "metric", "map", "cache", "any_language", "json", "quiet", data=typer.Option(...))
 def compare_systems_command(
     request: o.Request,
     baseline: str | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 from assay import vocabulary
 from assay.core import Asked, Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.engine.cache import ScoreCache, Table
+from assay.engine.languages import Spoken, foreign_to, mixed_with, spoken_in
 from assay.engine.questions import UNLIMITED, Limits, asked, questions_of
 from assay.engine.scoring import (
     characters,
@@ -25,6 +26,7 @@ from assay.engine.scoring import (
 from assay.engine.session import Session
 from assay.engine.unfold import unusual_reasons
 from assay.errors import AuditError
+from assay.grouping import grouped
 from assay.models.weights import CARRIERS, present
 from assay.names.spec import parse
 
@@ -128,6 +130,21 @@ def _suits(measure: Measure, audit: Audit) -> bool:
     return bool(measure.metric.needs | measure.metric.optional) or not audit.compares
 
 
+def readable(
+    measure: Measure, audits: Mapping[str, Audit], work: Work, session: Session
+) -> tuple[Work, list[str]]:
+    """The work in languages that a measure's model reads, and notes on the rest; all of it if asked for."""
+    if session.any_language:
+        return work, []
+    reasons = {name: foreign_to(measure, spoken_in(audits[name], items)) for name, items in work.items()}
+    refused = grouped((name for name in work if reasons[name]), lambda name: reasons[name])
+    notes = [
+        f"{measure.label} is not put to {', '.join(names)}: {reason}; --any-language scores them all the same"
+        for reason, names in refused.items()
+    ]
+    return {name: items for name, items in work.items() if not reasons[name]}, notes
+
+
 def beginning(measure: Measure, audits: Mapping[str, Audit], work: Work) -> Work:
     """The part of the work that a measure with a model does at `--size quick`: the first cases of each slice.
 
@@ -200,7 +217,7 @@ def score_all(
     # Parsed first: a wrong spec is an error before the work.
     panels = {name: panel_of(audit, measures) for name, audit in audits.items()}
     for measure in measures:
-        chosen, left_out = _share_of(measure, audits, work, limits, quick=quick)
+        chosen, left_out = _share_of(measure, audits, work, limits, session, quick=quick)
         notes += left_out
         if before_slow and any(scored.values()) and _is_slow(measure, chosen, session.cache):
             before_slow(scored)
@@ -220,17 +237,24 @@ def score_all(
 
 
 def _share_of(
-    measure: Measure, audits: Mapping[str, Audit], work: Work, limits: Limits, *, quick: bool
+    measure: Measure,
+    audits: Mapping[str, Audit],
+    work: Work,
+    limits: Limits,
+    session: Session,
+    *,
+    quick: bool,
 ) -> tuple[Work, list[str]]:
     """The part of the work that is put to a measure, and notes on what is left out."""
     fits = fitting(measure, audits, work)
     unfit = [audits[name] for name in work if name not in fits]
     # Nobody expects an audit of judges to say anything of a metric beside them.
     notes = [_misfit(measure, audit) for audit in unfit if len(audits) == 1 or not audit.of_judges]
+    fits, in_other_languages = readable(measure, audits, fits, session)
     if quick:
         fits = beginning(measure, audits, fits)
     chosen = affordable(measure, audits, fits, limits)
-    return chosen, [*notes, *note_left_out(measure, limits, fits, chosen)]
+    return chosen, [*notes, *in_other_languages, *note_left_out(measure, limits, fits, chosen)]
 
 
 def _answers(
@@ -239,7 +263,15 @@ def _answers(
     """The answer of a measure to each audit, searches included."""
     for fitted, group in _fit(measure, work):
         for name, first in score_cases(fitted, group, session).items():
-            yield name, _search(audits[name], fitted, first, session)
+            answer = _search(audits[name], fitted, first, session)
+            yield name, _with_caution(measure, answer, spoken_in(audits[name], group[name]))
+
+
+def _with_caution(measure: Measure, answer: Scored, spoken: Spoken) -> Scored:
+    """The answer, which says so where texts are in languages that the metric's model does not read."""
+    cautions = [foreign_to(measure, spoken) or mixed_with(measure, spoken), answer.about.get("caution")]
+    caution = "; ".join(filter(None, cautions))
+    return replace(answer, about={**answer.about, "caution": caution}) if caution else answer
 
 
 def _has_scores(answer: Scored) -> bool:

@@ -98,6 +98,7 @@ class Session:
     progress: Progress = field(default_factory=lambda: Progress(quiet=True))
     on_error: OnError = "stop"
     out: Path | None = None  # the run's folder
+    any_language: bool = False  # scores texts in languages that a metric's model does not read
     seconds: dict[str, float] = field(default_factory=dict)  # scoring time per metric, loading apart
     loading: float = 0.0
     computed: Tally[str] = field(default_factory=Tally)  # samples per metric that the cache did not have
@@ -119,10 +120,12 @@ class Session:
         timeout: float | None = None,
         max_calls: int | None = None,
         max_cost: float | None = None,
+        any_language: bool = False,
     ) -> Session:
         """A session from a user's options; `cache=None` keeps scores in memory, by default they go to disk.
 
-        `timeout` is the number of seconds one call of a metric may take.
+        `timeout` is the number of seconds one call of a metric may take. With `any_language` a metric scores
+        texts in languages that its model does not read, and every result says so.
         """
         if (max_calls is not None or max_cost is not None) and ((workers or 1) > 1 or ray):
             raise SpecError("a budget is kept in one process: leave out --workers and --ray, or the limits")
@@ -132,7 +135,7 @@ class Session:
         folder = cache_folder() if cache == "" else None if cache is None else Path(cache)
         return cls(
             ScoreCache(folder), engine, Progress(quiet), on_error, None if out is None else Path(out),
-            bill=Budget(max_calls, max_cost),
+            any_language=any_language, bill=Budget(max_calls, max_cost),
         )  # fmt: skip
 
     def __enter__(self) -> Session:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -79,6 +80,12 @@ class Neural:
 
     def prepare(self) -> None:
         self.load_model()
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """The share of the tokens of texts that the model does not know; 0 where it spells out everything."""
+        tokenizer = self.load_model().tokenizer
+        ids = list(chain.from_iterable(tokenizer(list(texts), add_special_tokens=False)["input_ids"]))
+        return ids.count(tokenizer.unk_token_id) / max(1, len(ids))
 
 
 def unit(vectors: Floats) -> Floats:
