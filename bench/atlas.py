@@ -31,7 +31,7 @@ from assay.api.scores import score
 from assay.core import Sample
 from assay.datasets.records import embedded_records
 from assay.engine.session import Session
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 from assay.reading.atlas import merged
 from assay.reading.evidence import examples
 from assay.reading.ranking import speed_of
@@ -145,7 +145,9 @@ def about_of(runs: Sequence[tuple[Group | None, Run]], groups: Sequence[Group], 
     about = {key: everything.about[key] for key in VERSIONS} | {"notes": []}
     about |= {key: everything.about[key] for key in ("metrics", "audits", "computed", "seconds")}
     for group, run in runs:
-        specs = {parse(spec.replace(WORK, str(work))).label: spec for spec in group.metrics} if group else {}
+        specs = (
+            {parse_spec(spec.replace(WORK, str(work))).label: spec for spec in group.metrics} if group else {}
+        )
         for metric in run.metrics:
             command = run.about["command"]
             if group and metric in specs:
@@ -168,7 +170,7 @@ def paces(runs: Sequence[tuple[Group | None, Run]], work: Path) -> tuple[dict[st
             computed |= run.about["computed"]
             continue
         for spec in group.metrics if group.timed else ():
-            given, place = parse(spec.replace(WORK, str(work))), len(seconds)
+            given, place = parse_spec(spec.replace(WORK, str(work))), len(seconds)
             samples = distinct_samples(group, place)
             with Session.open(cache=None) as session:
                 score([given], samples[:2], session=session)  # loads
@@ -198,7 +200,9 @@ def people_table(folder: Path | None, runs: Sequence[tuple[Group | None, Run]], 
         shipped = atlas_table("findings").filter(pl.col("audit") == "human")
         return shipped.with_columns(evidence=pl.lit([], dtype=pl.List(pl.String)))
     for group, run in runs if folder else ():
-        specs = {parse(spec.replace(WORK, str(work))).label: spec for spec in group.metrics} if group else {}
+        specs = (
+            {parse_spec(spec.replace(WORK, str(work))).label: spec for spec in group.metrics} if group else {}
+        )
         new = [name for name in run.metrics if name not in set(known["metric"]) and name in specs]
         if new and group and group.rated:
             asked = [specs[name].replace(WORK, str(work)) for name in new]

@@ -21,7 +21,7 @@ from assay.engine.scoring import score_samples
 from assay.engine.session import Session
 from assay.models import encoder as _encoder
 from assay.models.torch import load
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 
 SAMPLES = 1_000_000
 
@@ -66,7 +66,7 @@ def memory(count: int, spec: str) -> dict[str, float]:
     samples = made(count)
     with tempfile.TemporaryDirectory() as folder:
         began = time.process_time()
-        score_samples(parse(spec), samples, Session(ScoreCache(Path(folder))))
+        score_samples(parse_spec(spec), samples, Session(ScoreCache(Path(folder))))
         seconds = time.process_time() - began
     return {"peak_megabytes": _peak(), "cpu_microseconds": seconds / count * 1e6}
 
@@ -78,7 +78,7 @@ def neural(references: int, each: int) -> dict[str, float]:
 
     texts = texts_of(references)
     samples = [Sample(version, (text,)) for text in texts for version in versions(text, each)]
-    one = parse("bertscore-f")
+    one = parse_spec("bertscore-f")
     one.metric.prepare()
     one.metric.score([Sample("warm up", ("warm up",))])  # type: ignore[union-attr]
     _encoder.MEMORY.clear()

@@ -17,7 +17,7 @@ from assay.core import Sample
 from assay.engine.cache import ScoreCache
 from assay.engine.scoring import score_samples
 from assay.engine.session import Session
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 from assay.statistics.intervals import bootstrap_mean
 from assay.statistics.permutation import sign_flip_test
 
@@ -27,7 +27,7 @@ _TEXTS = 1_000_000  # scored at every size, in as many sets as that takes
 
 def seconds(count: int) -> dict[str, float]:
     """Processor time a sample with an n-gram metric, over sets of so many samples."""
-    one, texts = parse("bleu"), made(_TEXTS)
+    one, texts = parse_spec("bleu"), made(_TEXTS)
     score_samples(one, [Sample("warm up", ("warm up",))], Session())
     spent = 0.0
     for start in range(0, _TEXTS, count):

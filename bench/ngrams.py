@@ -16,12 +16,12 @@ from assay.core import Metric, Sample
 from assay.metrics.edit import Ter
 from assay.metrics.ngram import Bleu, Chrf
 from assay.metrics.rouge import Rouge1, Rouge2, RougeL
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 PAIRS, _SHARED = 10_000, 10  # hypotheses in all, and per reference
 OURS: dict[str, Metric] = {
     "bleu": Bleu(),
-    "sacrebleu": parse("sacrebleu").metric,  # type: ignore[dict-item]
+    "sacrebleu": parse_spec("sacrebleu").metric,  # type: ignore[dict-item]
     "rouge1": Rouge1(stemmer=True),
     "rouge2": Rouge2(stemmer=True),
     "rougeL": RougeL(stemmer=True),

@@ -13,7 +13,7 @@ from math import hypot
 import numpy as np
 import polars as pl
 
-from assay.core import Interval
+from assay.core import Limits
 from assay.reading.answers import Outcome, Slice, slice_outcomes
 from assay.reading.decisions import Decisions, decisions_of
 from assay.reading.lines import Ranking
@@ -22,7 +22,7 @@ from assay.reading.ranking import AGREEMENT, rankings
 from assay.reading.results import StoredRun
 from assay.reading.shipped import load_atlas
 from assay.reading.text import number
-from assay.reading.verdicts import Row, checks, rows_of
+from assay.reading.verdicts import JudgedRow, checks, rows_of
 from assay.statistics.estimates import proportion_interval
 
 STATIC = ("embedding-average", "vector-extrema", "greedy-matching", "wmd", "wmd-relaxed", "sms")
@@ -87,7 +87,7 @@ class Number:
     """A number with its 95% interval."""
 
     value: float
-    ci: Interval
+    ci: Limits
 
     @property
     def words(self) -> str:
@@ -141,19 +141,19 @@ def all_decisions() -> Decisions:
     return decisions_of(atlas())
 
 
-def findings_of(audit: str, statistic: str, start: str = "") -> list[Row]:
+def findings_of(audit: str, statistic: str, start: str = "") -> list[JudgedRow]:
     """The findings of one statistic, of metrics whose name begins so."""
     rows = [row for row in rows_of(atlas()) if row["audit"] == audit and row["statistic"] == statistic]
     return [row for row in rows if row["metric"].startswith(start)]
 
 
-def in_words(row: Row) -> str:
+def in_words(row: JudgedRow) -> str:
     """A finding with its interval."""
     low, high = number(row["ci_low"]), number(row["ci_high"])
     return f"{row['metric']} {number(row['value'])} [{low}, {high}] ({row['slice']})"
 
 
-def by_findings(rows: Sequence[Row], bar: float, *, above: bool) -> Told:
+def by_findings(rows: Sequence[JudgedRow], bar: float, *, above: bool) -> Told:
     """Whether all findings, or none, lie surely on one side of a bar."""
     settled = [row for row in rows if row["ci_low"] is not None]
     if not settled:

@@ -21,8 +21,8 @@ from assay.core import (
 )
 from assay.errors import AuditError
 from assay.models.weights import CARRIERS
-from assay.names.registry import audit_class, load, names
-from assay.names.spec import parse
+from assay.names.registry import audit_class, load_class, names
+from assay.names.spec import parse_spec
 from assay.testing import check_audit, check_metric, check_perturbation
 
 METRICS = sorted(names("metrics"))
@@ -31,7 +31,7 @@ _ELSEWHERE = ("install", "WordNet", "parser")  # what an error names that is mis
 
 def _ready(name: str) -> bool:
     """Whether the metric runs here: packages installed, and weights that a package carries."""
-    kind = load(names("metrics")[name][0])
+    kind = load_class(names("metrics")[name][0])
     if any(importlib.util.find_spec(package) is None for package in kind.packages):
         return False
     return all(getattr(kind, field, None) in CARRIERS for field in kind.weights)
@@ -42,15 +42,15 @@ QUICK = [
     name
     for name in METRICS
     if _ready(name)
-    and issubclass(load(names("metrics")[name][0]), Metric)
-    and getattr(load(names("metrics")[name][0]), "model", None) != "smollm2"
+    and issubclass(load_class(names("metrics")[name][0]), Metric)
+    and getattr(load_class(names("metrics")[name][0]), "model", None) != "smollm2"
 ]
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_metrics_declare_themselves_and_travel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builtins.open", None)
-    check_metric(parse(name), score=False)
+    check_metric(parse_spec(name), score=False)
 
 
 @pytest.mark.parametrize("name", QUICK)

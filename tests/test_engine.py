@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.core import Case, Grid, Metric, Sample
-from assay.engine.cache import ScoreCache, Table
+from assay.engine.cache import ScoreCache, ScoreTable
 from assay.engine.plan import cost
 from assay.engine.scoring import characters, pace_key, project, score_grid, score_samples
 from assay.engine.session import Session
@@ -21,7 +21,7 @@ from assay.engine.workers import local
 from assay.engine.workers.batch import Batch, Pieces, evaluate
 from assay.engine.workers.local import LocalEngine
 from assay.errors import MetricError
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 
 CALLS: list[int] = []
 
@@ -87,8 +87,8 @@ def test_pieces_grow_to_half_a_second_and_hold_every_sample_once() -> None:
 def test_a_metric_that_starts_a_program_a_call_gets_its_batch() -> None:
     pieces = _walk(Pieces(Sized(least=1024), _samples(3000)), per_second=10)
     assert [len(piece) for piece in pieces] == [1024, 1024, 952]
-    assert parse("bleu-4:backend=coco").metric.batch == 4096
-    assert parse("bleu-4").metric.batch == 1
+    assert parse_spec("bleu-4:backend=coco").metric.batch == 4096
+    assert parse_spec("bleu-4").metric.batch == 1
 
 
 def test_samples_that_share_references_stay_together_longest_first() -> None:
@@ -186,9 +186,9 @@ def test_the_cache_gives_back_what_was_put(rows: list[tuple[float, int, int]], o
     blobs = [bytes.fromhex(key) for key in keys]
     values = np.array([[row[0]] * outputs for row in rows]).reshape(len(rows), outputs)
     notes = {name: np.array([row[at] for row in rows], dtype=np.int64) for name, at in (("a", 1), ("b", 2))}
-    cache.put("signature", blobs, Table(values, notes), np.arange(len(rows)))
+    cache.put("signature", blobs, ScoreTable(values, notes), np.arange(len(rows)))
     wanted = [bytes.fromhex(Sample("unknown").key), *blobs[::-1]]
-    table = Table(np.full((len(wanted), outputs), np.nan))
+    table = ScoreTable(np.full((len(wanted), outputs), np.nan))
     places = cache.get("signature", wanted, table)
     assert sorted(places.tolist()) == list(range(1, len(rows) + 1))
     assert np.array_equal(table.values[1:], values[::-1], equal_nan=True)
@@ -199,7 +199,7 @@ def test_the_cache_gives_back_what_was_put(rows: list[tuple[float, int, int]], o
 
 @given(st.sampled_from(["bleu", "gpt-ppl", "bartscore-faithful"]), st.text(), st.text(), st.integers(0, 2))
 def test_projection_clears_what_is_not_used(name: str, reference: str, source: str, draw: int) -> None:
-    metric = parse(name).metric
+    metric = parse_spec(name).metric
     used = metric.needs | metric.optional
     sample = Sample("h", (reference,) if reference else (), source or None, rival="r", draw=draw)
     projected = project(metric, sample)
@@ -212,7 +212,7 @@ def test_projection_clears_what_is_not_used(name: str, reference: str, source: s
 
 
 def test_the_cost_model_learns_the_pace_of_this_machine(tmp_path: Path) -> None:
-    cache, bleu = ScoreCache(tmp_path), parse("bleu")
+    cache, bleu = ScoreCache(tmp_path), parse_spec("bleu")
     work = {"audit": [Case(str(n), {"a": sample}, "s") for n, sample in enumerate(_samples(40))]}
     first = cost(bleu, work, cache)
     read = characters(bleu.metric, _samples(40))
@@ -229,5 +229,5 @@ def test_the_cost_model_learns_the_pace_of_this_machine(tmp_path: Path) -> None:
 
 def test_a_model_reads_a_text_once() -> None:
     samples = [Sample("abc", ("de",)), Sample("abcd", ("de",))]
-    assert characters(parse("bleu").metric, samples) == 3 + 2 + 4 + 2
-    assert characters(parse("bertscore-f").metric, samples) == 3 + 4 + 2
+    assert characters(parse_spec("bleu").metric, samples) == 3 + 2 + 4 + 2
+    assert characters(parse_spec("bertscore-f").metric, samples) == 3 + 4 + 2

@@ -11,7 +11,7 @@ import pytest
 
 import assay
 from assay.errors import MetricError, SpecError, install
-from assay.names.registry import load, names
+from assay.names.registry import load_class, names
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -72,7 +72,7 @@ def test_without_figures_the_report_has_its_tables_and_says_what_draws_charts(
 
 
 def test_every_extra_that_is_named_exists() -> None:
-    declared = {load(where).extra for where, _ in names("metrics").values()} - {None}
+    declared = {load_class(where).extra for where, _ in names("metrics").values()} - {None}
     texts = [path.read_text("utf-8") for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("**/*.md")]]
     hinted = {
         extra

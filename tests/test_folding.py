@@ -23,7 +23,7 @@ from assay.core import (
 )
 from assay.engine.scoring import score_cases
 from assay.engine.session import Session
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 
 TEXTS = [
     "the cat sat on the mat",
@@ -41,12 +41,12 @@ def _cases(references: bool = True) -> list[Case]:
 
 
 def test_a_set_is_one_case_with_paired_resamples() -> None:
-    scored = score_cases(parse("bleu:level=corpus"), {"a": _cases()}, Session())["a"]
+    scored = score_cases(parse_spec("bleu:level=corpus"), {"a": _cases()}, Session())["a"]
     assert [case.id for case in scored.cases] == ["all"]
     assert scored.cases[0].meta["sizes"] == {"gold": 4}
     draws = scored.resamples["gold"][0]
     assert draws.min() <= scored.values["gold"][0] <= draws.max()
-    again = score_cases(parse("bleu:level=corpus"), {"a": _cases()}, Session())["a"]
+    again = score_cases(parse_spec("bleu:level=corpus"), {"a": _cases()}, Session())["a"]
     assert np.array_equal(draws, again.resamples["gold"][0])
 
 
@@ -108,5 +108,5 @@ def test_a_run_holds_the_verdicts_of_small_sets_back(times: int, verdicts: set[s
 
 
 def test_a_set_some_of_whose_samples_lack_references_has_no_score() -> None:
-    scored = score_cases(parse("bleu:level=corpus"), {"a": _cases(references=False)}, Session())["a"]
+    scored = score_cases(parse_spec("bleu:level=corpus"), {"a": _cases(references=False)}, Session())["a"]
     assert np.isnan(scored.values["gold"][0])

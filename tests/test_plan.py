@@ -19,7 +19,7 @@ from assay.core import Audit, Case, Judgement, Measure, Metric, Sample, Scored, 
 from assay.engine.plan import score_all
 from assay.engine.questions import Limits
 from assay.engine.session import Session
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 
 @dataclass(frozen=True)
@@ -203,11 +203,11 @@ def test_a_dry_run_counts_what_the_run_would_score(
 
 
 def test_a_hybrid_reads_as_much_as_its_dearest_part() -> None:
-    assert parse("0.5*chrf+rougeL").metric.cost == "words"
-    assert parse("chrf+bertscore-f").metric.cost == "encoder"
-    assert parse("chrf+gpt-ppl").metric.cost == "causal"
-    assert parse("embedding-average").metric.cost == "words"
-    assert parse("greedy-matching").metric.cost == "encoder"
+    assert parse_spec("0.5*chrf+rougeL").metric.cost == "words"
+    assert parse_spec("chrf+bertscore-f").metric.cost == "encoder"
+    assert parse_spec("chrf+gpt-ppl").metric.cost == "causal"
+    assert parse_spec("embedding-average").metric.cost == "words"
+    assert parse_spec("greedy-matching").metric.cost == "encoder"
 
 
 def test_a_metric_that_is_fitted_reads_the_words_of_associations() -> None:

@@ -24,7 +24,7 @@ from assay.engine.session import Session
 from assay.engine.workers.local import LocalEngine
 from assay.engine.workers.ray import RayEngine
 from assay.errors import MetricError
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # Ray's switch for loopback only; read at import
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -111,7 +111,7 @@ def test_overlap_findings_are_the_same_bytes(engine, cluster) -> None:
 def test_neural_scores_are_equal_but_for_rounding(engine) -> None:
     texts = _samples(40)
     here, there = (
-        score_samples(parse("bertscore-f"), texts, Session(engine=chosen)).values
+        score_samples(parse_spec("bertscore-f"), texts, Session(engine=chosen)).values
         for chosen in (LocalEngine(), engine)
     )
     assert np.abs(here - there).max() < 1e-6
@@ -187,4 +187,4 @@ def test_a_machine_too_busy_to_start_ray_is_no_bug(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", late)
     with pytest.raises(MetricError, match=r"--ray local: Ray did not start \(The current node timed out"):
-        RayEngine("local").prepare(parse("bleu").metric, 1)
+        RayEngine("local").prepare(parse_spec("bleu").metric, 1)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from assay.engine.session import Session
-from assay.papers import Place, find_recipe, reproduce
+from assay.papers import PublishedCell, find_recipe, reproduce
 from assay.papers.recipes import Cell
 from assay.papers.releases import under_recipe_names
 
@@ -48,7 +48,7 @@ def metric_fairness(folder: Path, *, extra: str = "", encoding: str = "utf-8") -
 def checked(folder: Path, name: str) -> dict[tuple[str, str, str], float | None]:
     """The figures of a recipe by row, column and source, on a release."""
     with under_recipe_names(folder) as (place, _):
-        done = reproduce(find_recipe(name), Place(place), Session.open(cache=None))
+        done = reproduce(find_recipe(name), PublishedCell(place), Session.open(cache=None))
     return {(item.cell.row, item.cell.column, item.cell.source): item.ours for item in done}
 
 
@@ -73,7 +73,7 @@ def test_a_missing_and_a_broken_file_are_named_and_the_rest_runs(tmp_path: Path)
     lines = (data / "race.tsv").read_text("utf-8").splitlines(keepends=True)
     (data / "race.tsv").write_text("".join(lines[:-1]), "utf-8")
     with under_recipe_names(tmp_path) as (folder, notes):
-        done = reproduce(find_recipe("unfair:table6"), Place(folder), Session.open(cache=None))
+        done = reproduce(find_recipe("unfair:table6"), PublishedCell(folder), Session.open(cache=None))
     assert any(note.startswith("measuring_bias/data/race.tsv cannot be used") for note in notes)
     assert "3 lines, but a pair is two lines" in " ".join(notes)
     by_column = {item.cell.column: item for item in done if item.cell.row == "BLEU"}
@@ -295,7 +295,7 @@ def test_no_cell_lacks_data_that_a_clone_has(clones: Path, name: str) -> None:
     recipe = find_recipe(name)
     light = replace(recipe, cells=tuple(cell for cell in recipe.cells if not _is_heavy(cell)))
     with under_recipe_names(clones) as (folder, _):
-        done = reproduce(light, Place(folder), Session.open(cache=None))
+        done = reproduce(light, PublishedCell(folder), Session.open(cache=None))
     assert [item.reason for item in done if item.kind == "data"] == []
     assert any(item.ours is not None for item in done) or all(item.kind for item in done)
 

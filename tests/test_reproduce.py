@@ -20,18 +20,18 @@ from assay.errors import DataError, SpecError
 from assay.files import toml_file
 from assay.metrics.ngram import CocoBleu
 from assay.papers import count, find_recipe, recipes, reproduce
-from assay.papers.checks import Place, check, not_run, printed
+from assay.papers.checks import PublishedCell, check, not_run, printed
 from assay.papers.metrics import CocoRouge, MultEvalBleu
-from assay.papers.own import own_cells, standing
+from assay.papers.own import own_cells, own_standing
 from assay.papers.page import (
     document,
     latex_table,
     matrix,
     measured_parts,
+    page_summary,
     reasons,
     recipe_list,
     slip_list,
-    summary,
 )
 from assay.papers.recipes import Cell, parse_recipe
 
@@ -99,7 +99,7 @@ def cell(published: str, **keys: object) -> Cell:
 
 def test_planted_table(folder: Path) -> None:
     recipe = parse_recipe(PLANTED, "planted.toml")
-    checked = reproduce(recipe, Place(folder), Session.open(cache=None))
+    checked = reproduce(recipe, PublishedCell(folder), Session.open(cache=None))
     found = {(one.cell.row, one.cell.column, one.cell.source): one for one in checked}
     assert found["planted", "Bias", "released scores"].ours == 50
     assert found["planted", "Bias", "released scores"].verdict == "equal"
@@ -112,13 +112,15 @@ def test_planted_table(folder: Path) -> None:
     )
     assert count(checked) == {"equal": 6, "within tolerance": 1, "differs": 1, "not run": 1}
     assert (
-        summary(checked)
+        page_summary(checked)
         == "6 equal (2 of them zeros), 1 within tolerance, 1 different, 1 not run (1 never released)"
     )
 
 
 def test_absent_data_is_not_run(tmp_path: Path) -> None:
-    checked = reproduce(parse_recipe(PLANTED, "planted.toml"), Place(tmp_path), Session.open(cache=None))
+    checked = reproduce(
+        parse_recipe(PLANTED, "planted.toml"), PublishedCell(tmp_path), Session.open(cache=None)
+    )
     assert count(checked)["not run"] == len(checked)
     assert "pairs.jsonl" in checked[0].reason
 
@@ -128,7 +130,7 @@ def test_a_metric_that_cannot_run_stops_no_other(folder: Path) -> None:
     text += '[[rows]]\nname = "broken"\ncells = "1.00 4 -"\nmetric = "clipscore:model=nowhere/at-all"\n'
     found = {
         one.cell.row: one
-        for one in reproduce(parse_recipe(text, "x"), Place(folder), Session.open(cache=None))
+        for one in reproduce(parse_recipe(text, "x"), PublishedCell(folder), Session.open(cache=None))
     }
     assert found["words"].ours is not None
     assert (found["broken"].verdict, found["broken"].kind) == ("not run", "weights")
@@ -317,18 +319,20 @@ def mine(tmp_path: Path) -> str:
 def test_an_own_metric_stands_in_a_table(folder: Path, mine: str) -> None:
     """Half a point apart on every pair is all of Eq. 1's range: 100, above every printed figure."""
     recipe, session = parse_recipe(PLANTED, "planted.toml"), Session.open(cache=None)
-    own = {item.cell.column: item for item in own_cells(recipe, [mine], Place(folder), session)}
+    own = {item.cell.column: item for item in own_cells(recipe, [mine], PublishedCell(folder), session)}
     assert set(own) == {"Bias", "Pairs"}
     assert (own["Bias"].ours, own["Bias"].shown, own["Bias"].verdict) == (100, "100.00", None)
-    assert standing(own["Bias"], recipe) == "4th lowest of 4, above planted (50)"
-    assert standing(replace(own["Bias"], ours=49.95), recipe).endswith("between near (49.9) and planted (50)")
+    assert own_standing(own["Bias"], recipe) == "4th lowest of 4, above planted (50)"
+    assert own_standing(replace(own["Bias"], ours=49.95), recipe).endswith(
+        "between near (49.9) and planted (50)"
+    )
 
 
 def test_an_own_metric_that_cannot_run_is_refused(folder: Path) -> None:
     with pytest.raises(SpecError, match="sari cannot run in unfair:table0: sari does not fit"):
-        own_cells(parse_recipe(PLANTED, "p"), ["sari"], Place(folder), Session.open(cache=None))
+        own_cells(parse_recipe(PLANTED, "p"), ["sari"], PublishedCell(folder), Session.open(cache=None))
     with pytest.raises(SpecError, match="holds no figures of metrics"):
-        own_cells(find_recipe("unfair:table7"), ["bleu"], Place(folder), Session.open(cache=None))
+        own_cells(find_recipe("unfair:table7"), ["bleu"], PublishedCell(folder), Session.open(cache=None))
 
 
 def test_an_own_metric_joins_each_protocol_of_a_table() -> None:
@@ -344,7 +348,7 @@ def test_an_own_metric_joins_each_protocol_of_a_table() -> None:
 
 def test_latex(folder: Path, mine: str) -> None:
     recipe = parse_recipe(PLANTED, "planted.toml")
-    text = latex_table(recipe, own_cells(recipe, [mine], Place(folder), Session.open(cache=None)))
+    text = latex_table(recipe, own_cells(recipe, [mine], PublishedCell(folder), Session.open(cache=None)))
     assert text.count(r"\midrule") == 2
     assert "planted & 50.00 & 4 & 1.0" in text
     assert "Half & 100.00 & 4" in text

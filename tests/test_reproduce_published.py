@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from assay.engine.session import Session
-from assay.papers import Checked, Place, count, find_recipe, reproduce
+from assay.papers import Checked, PublishedCell, count, find_recipe, reproduce
 
 pytestmark = pytest.mark.shared
 
 
 def run(name: str, shared: Path, tmp_path: Path) -> list[Checked]:
-    return reproduce(find_recipe(name), Place(shared), Session.open(cache=tmp_path))
+    return reproduce(find_recipe(name), PublishedCell(shared), Session.open(cache=tmp_path))
 
 
 def equal(checked: list[Checked]) -> set[tuple[str, str]]:

@@ -24,8 +24,8 @@ from assay.audits.caption.concepts import FEWEST
 from assay.engine.session import Session
 from assay.files import toml_file
 from assay.models.weights import CARRIERS, cache_folder
-from assay.papers import Place, recipes, reproduce
-from assay.papers.recipes import Cell, Plan, Recipe
+from assay.papers import PublishedCell, recipes, reproduce
+from assay.papers.recipes import Cell, Plan, TableRecipe
 
 if any(importlib.util.find_spec(package) is None for package in ("torch", "transformers", "sentencepiece")):
     pytest.skip("needs the extra: pip install 'nlg-assay[neural]'", allow_module_level=True)
@@ -159,7 +159,7 @@ def build(folder: Path, builder: Callable[[Path], layouts.Tensors]) -> layouts.T
 
 def checkpoints() -> list[str]:
     """The models of the hub that recipes name, in their metrics and options."""
-    here = Place(Path("/nowhere"))
+    here = PublishedCell(Path("/nowhere"))
     specs = {cell.metric for _, cell in CELLS if cell.metric}
     named = {name for spec in specs for part in here.parts(spec) for name in here.weights_of(part)}
     plans = [plan for recipe in recipes().values() for plan in recipe.runs.values()]
@@ -206,7 +206,7 @@ def fill_models(folder: Path, hub: Hub) -> None:
     (folder / "built" / "bart_score.pth").rename(models / "bart_score.pth")
 
 
-def fill_adapters(place: Place) -> None:
+def fill_adapters(place: PublishedCell) -> None:
     """Adapters that change nothing yet, each for the model and layer of its cell."""
     from assay.models import adapters
 
@@ -360,7 +360,7 @@ def fill_data(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PublishedCell]:
     """A data folder and a hub's cache, both filled with stand-ins; nothing is fetched."""
     import huggingface_hub.constants
     import torch
@@ -382,7 +382,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         fill_hub(hub)
         fill_models(folder, hub)
         fill_data(folder)
-        place = Place(folder, long=True)  # hours on published data are seconds here
+        place = PublishedCell(folder, long=True)  # hours on published data are seconds here
         fill_adapters(place)
         yield place
 
@@ -397,12 +397,12 @@ def merged() -> Iterator[Any]:
         cells.setdefault(repr(plan), {})[replace(cell, run="run", row=f"{recipe.name} {cell.row}")] = None
     for key, plan in plans.items():
         name = f"{plan.audit} {Path(plan.paths[0]).stem}"
-        yield pytest.param(Recipe("", name, name, tuple(cells[key]), {"run": plan}), id=name)
+        yield pytest.param(TableRecipe("", name, name, tuple(cells[key]), {"run": plan}), id=name)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", list(merged()))
-def test_every_cell_runs_on_stand_ins(recipe: Recipe, place: Place) -> None:
+def test_every_cell_runs_on_stand_ins(recipe: TableRecipe, place: PublishedCell) -> None:
     for item in reproduce(recipe, place, Session.open(cache=place.folder / "scores", quiet=True)):
         if item.ours is None:
             where = f"{item.cell.row} / {item.cell.column} ({item.cell.metric})"
@@ -418,7 +418,7 @@ def test_every_mean_is_of_cells_that_run() -> None:
 
 def test_every_weight_of_a_recipe_can_be_had() -> None:
     """A name of the hub or of a carrier, or a file of the data folder whose source is told."""
-    here, sources = Place(Path("/nowhere")), toml_file("recipes", "sources")
+    here, sources = PublishedCell(Path("/nowhere")), toml_file("recipes", "sources")
     for spec in {cell.metric for _, cell in CELLS if cell.metric}:
         for part in here.parts(spec):
             for name in here.weights_of(part):

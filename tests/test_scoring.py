@@ -15,7 +15,7 @@ from assay.engine.scoring import explain_samples, project, score_cases, score_gr
 from assay.engine.session import Session
 from assay.engine.workers.local import LocalEngine
 from assay.errors import MetricError
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 
 CALLS: list[int] = []
 
@@ -97,16 +97,16 @@ def test_absence_is_explicit_and_counted() -> None:
 def test_hybrid_parts_share_the_cache(tmp_path: Path) -> None:
     settings = Session(ScoreCache(tmp_path))
     texts = _samples("a reference here", "reference")
-    parts = [score_samples(parse(name), texts, settings).values[:, 0] for name in ("bleu", "chrf")]
+    parts = [score_samples(parse_spec(name), texts, settings).values[:, 0] for name in ("bleu", "chrf")]
     computed = dict(settings.computed)
-    mixed = score_samples(parse("0.5*chrf+bleu"), texts, settings)
+    mixed = score_samples(parse_spec("0.5*chrf+bleu"), texts, settings)
     assert np.allclose(mixed.values[:, 0], 0.5 * parts[1] + parts[0])
     assert settings.computed == computed | {"0.5*chrf+bleu": 0} or settings.computed == computed
 
 
 def test_a_grid_equals_pair_by_pair_and_is_transposed_for_symmetric_metrics() -> None:
     grid = Grid("g", ("the cat sat", "a dog"), ("the cat", "dog ran", "a"), "g")
-    rouge = parse("rougeL")
+    rouge = parse_spec("rougeL")
     values = score_grid(rouge, grid, Session(), {})
     pairs = [Sample(row, (column,)) for row in grid.rows for column in grid.columns]
     assert np.allclose(values.ravel(), score_samples(rouge, pairs, Session()).values[:, 0])
@@ -115,7 +115,8 @@ def test_a_grid_equals_pair_by_pair_and_is_transposed_for_symmetric_metrics() ->
 def test_workers_change_nothing() -> None:
     texts = _samples(*(f"the number {n} of many words" for n in range(2500)))
     alone, pooled = (
-        score_samples(parse("chrf"), texts, Session(engine=LocalEngine(workers))).values for workers in (1, 2)
+        score_samples(parse_spec("chrf"), texts, Session(engine=LocalEngine(workers))).values
+        for workers in (1, 2)
     )
     assert np.array_equal(alone, pooled)
 

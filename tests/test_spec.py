@@ -12,7 +12,7 @@ from assay.api.pipeline import make_audit
 from assay.errors import SpecError
 from assay.metrics.ngram import Chrf
 from assay.names.registry import find, names
-from assay.names.spec import measure, parse, perturbation, range_of
+from assay.names.spec import measure, parse_spec, perturbation, range_of
 from assay.vocabulary import NonNegative, Range, Share
 
 PLUGIN = """from dataclasses import dataclass
@@ -30,20 +30,20 @@ def overlap(hypotheses, references):
 
 
 def test_keys_become_fields() -> None:
-    bleu = parse("bleu:tokenize=split,smooth=method1")
+    bleu = parse_spec("bleu:tokenize=split,smooth=method1")
     assert (bleu.metric.tokenize, bleu.metric.smooth) == ("split", "method1")
-    assert bleu.metric == parse("bleu").metric
+    assert bleu.metric == parse_spec("bleu").metric
     assert bleu.label == "bleu:tokenize=split,smooth=method1"
 
 
 def test_outputs_read_one_column() -> None:
-    assert [parse(f"bertscore-{o}").column for o in "prf"] == [0, 1, 2]
-    assert parse("bertscore-p").metric.signature == parse("bertscore-f").metric.signature
+    assert [parse_spec(f"bertscore-{o}").column for o in "prf"] == [0, 1, 2]
+    assert parse_spec("bertscore-p").metric.signature == parse_spec("bertscore-f").metric.signature
 
 
 def test_names_match_longest_first_then_hybrids() -> None:
-    assert parse("chrf++").metric.name == "chrf++"
-    hybrid = parse("0.3*chrf+++bleu:smooth=method1")
+    assert parse_spec("chrf++").metric.name == "chrf++"
+    hybrid = parse_spec("0.3*chrf+++bleu:smooth=method1")
     assert [part.label for part in hybrid.metric.parts] == ["chrf++", "bleu:smooth=method1"]
     assert hybrid.metric.scales == (0.3, 1.0)
 
@@ -68,7 +68,7 @@ def test_names_match_longest_first_then_hybrids() -> None:
 )
 def test_wrong_specs_say_how_to_mend_them(spec: str, message: str) -> None:
     with pytest.raises(SpecError, match=message.replace("?", r"\?")):
-        parse(spec)
+        parse_spec(spec)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_each_number_of_a_list_and_each_share_is_checked(
 @pytest.mark.parametrize("spec", ["chrf:beta=-1", "bleu:n=0", "cider+chrf:n=-2", "clipscore:w=inf"])
 def test_numbers_of_metrics_have_a_range(spec: str) -> None:
     with pytest.raises(SpecError, match="out of range; give a number, at least"):
-        parse(spec)
-    assert parse("bertscore-f:layer=-2").metric.layer == -2
+        parse_spec(spec)
+    assert parse_spec("bertscore-f:layer=-2").metric.layer == -2
 
 
 def test_the_range_of_a_number_stands_on_its_field() -> None:
@@ -129,17 +129,19 @@ def test_a_plug_in_knows_its_own_numbers(monkeypatch: pytest.MonkeyPatch) -> Non
         offset: float = -1.0
 
     monkeypatch.setattr("assay.names.spec.find", lambda kind, name: (Shifted, None))
-    assert parse("chrf:offset=-2").metric.offset == -2
+    assert parse_spec("chrf:offset=-2").metric.offset == -2
 
 
 def test_a_file_of_seven_lines_is_a_metric(tmp_path: Path) -> None:
     path = tmp_path / "length_ratio.py"
     path.write_text(PLUGIN)
-    ratio = parse(f"{path}:LengthRatio")
+    ratio = parse_spec(f"{path}:LengthRatio")
     assert ratio.metric.score([assay.Sample("ab", ("abcd",))]) == [0.5]
     before = ratio.metric.signature
     path.write_text(PLUGIN.replace("len(s.hypothesis) /", "2 * len(s.hypothesis) /"))
-    assert parse(f"{path}:LengthRatio").metric.signature != before  # law 1: the source is in the signature
+    assert (
+        parse_spec(f"{path}:LengthRatio").metric.signature != before
+    )  # law 1: the source is in the signature
 
 
 def test_an_error_lists_what_a_file_holds_without_running_it(tmp_path: Path) -> None:
@@ -149,15 +151,15 @@ def test_an_error_lists_what_a_file_holds_without_running_it(tmp_path: Path) -> 
         with pytest.raises(
             SpecError, match=r"write .*mine\.py:NAME, a class or function in it; known: LengthRatio, overlap$"
         ):
-            parse(spec)
+            parse_spec(spec)
 
 
 def test_a_plain_function_is_a_metric(tmp_path: Path) -> None:
     path = tmp_path / "functions.py"
     path.write_text(PLUGIN)
-    assert parse(f"{path}:overlap").metric.score([assay.Sample("a b", ("b c",))]) == [1.0]
+    assert parse_spec(f"{path}:overlap").metric.score([assay.Sample("a b", ("b c",))]) == [1.0]
     with pytest.raises(SpecError, match="did you mean overlap"):
-        parse(f"{path}:overlop")
+        parse_spec(f"{path}:overlop")
 
 
 def test_wrap_turns_distances_round() -> None:

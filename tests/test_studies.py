@@ -13,11 +13,11 @@ from assay.engine.session import Session
 from assay.errors import DataError, SpecError
 from assay.files import toml_file
 from assay.names.registry import audit_class
-from assay.papers.cells import MEAN, Reading, read_scores
-from assay.papers.claims import catalogue, check_claim, judge
+from assay.papers.cells import MEAN, Reading, score_runs
+from assay.papers.claims import blind_spot_catalogue, check_claim, judge
 from assay.papers.recipes import PAPERS, find_recipe
 from assay.papers.study import CAREFUL, study
-from assay.papers.tables import Place, Table, as_page, fill
+from assay.papers.tables import CellPlace, Table, as_page, fill_table
 from assay.report import write_report
 
 STUDIES = {paper: toml_file("studies", paper) for paper in PAPERS}
@@ -26,7 +26,7 @@ TABLES = [(paper, table) for paper, plan in STUDIES.items() for table in plan["t
 
 def planted(**figures: dict[str, Reading]) -> Table:
     """A table of two places with these figures by metric."""
-    places = tuple(Place(label, "run", label, "bias") for label in ("left", "right"))
+    places = tuple(CellPlace(label, "run", label, "bias") for label in ("left", "right"))
     return Table({"id": "t", "where": "Table 0"}, places, figures)
 
 
@@ -90,7 +90,7 @@ def test_stars_count_significance_and_nothing_else() -> None:
 
 def test_a_blind_spot_is_confirmed_where_the_worse_text_surely_scores_no_lower() -> None:
     table = planted(a={"left": SURE}, b={"left": LOW}, c={"left": NEAR})
-    found = catalogue([{"name": "spot", "table": "t", "places": "left"}], {"t": table})
+    found = blind_spot_catalogue([{"name": "spot", "table": "t", "places": "left"}], {"t": table})
     assert found == {"spot": {"a": "holds", "b": "does not hold here", "c": "cannot tell"}}
 
 
@@ -100,7 +100,7 @@ def test_wrong_keys_of_a_study_are_errors() -> None:
     with pytest.raises(DataError, match="share is one of"):
         check_claim(claim(share="many"))
     with pytest.raises(DataError, match="unknown keys: heding"):
-        fill({"where": "Table 0", "heding": "x"}, {}, {})
+        fill_table({"where": "Table 0", "heding": "x"}, {}, {})
 
 
 def test_a_difference_of_roles_is_paired_and_finds_gold_beside_its_noise() -> None:
@@ -108,7 +108,7 @@ def test_a_difference_of_roles_is_paired_and_finds_gold_beside_its_noise() -> No
     rows = [("d/gold:a", "gold", 1.0), ("d/gold:b", "gold", 5.0)]
     rows += [("d/noise:a", "0.5/1", 2.0), ("d/noise:b", "0.5/1", 8.0)]
     scores = pl.DataFrame(rows, schema=["case", "role", "score"], orient="row")
-    figure = read_scores(scores, "d/noise", MEAN, "0.5 - gold")
+    figure = score_runs(scores, "d/noise", MEAN, "0.5 - gold")
     assert figure is not None
     half = 1.959964 * np.std([1, 3], ddof=1) / np.sqrt(2)
     assert (figure.value, figure.n) == (2.0, 2)
@@ -122,7 +122,7 @@ def test_a_table_names_what_there_is(paper: str, spec: dict[str, Any]) -> None:
     """Its run, its statistics, its recipe, and keys that are known."""
     plan = STUDIES[paper]
     runs = {name: run["audit"] for name, run in plan["runs"].items()} | {"propagation": None, CAREFUL: None}
-    filled = fill(spec, {}, {}) if "words" not in spec else None
+    filled = fill_table(spec, {}, {}) if "words" not in spec else None
     for place in filled.places if filled else ():
         assert place.run in runs, place
         kind = runs[place.run] and audit_class(runs[place.run])
@@ -153,7 +153,7 @@ def test_a_study_has_claims_on_its_own_tables(paper: str) -> None:
 def test_places_and_printed_figures_come_from_the_recipe() -> None:
     """All 38 tests of table 3, Double Bind and ABW-N among them, with the paper's stars."""
     spec = next(table for table in STUDIES["assoc"]["table"] if table["id"] == "tables 3 and 8")
-    table = fill(spec, {}, {})
+    table = fill_table(spec, {}, {})
     labels = [place.label for place in table.places]
     assert len(labels) == 38
     assert {"DB:C sent (u)", "ABW-N word"} <= set(labels)
@@ -162,7 +162,7 @@ def test_places_and_printed_figures_come_from_the_recipe() -> None:
 
 def test_a_table_that_cannot_run_says_why() -> None:
     spec = next(table for table in STUDIES["blind"]["table"] if table["id"] == "table 10")
-    page = as_page(fill(spec, {}, {"webtext": "it needs human/webtext.jsonl"}), {})
+    page = as_page(fill_table(spec, {}, {"webtext": "it needs human/webtext.jsonl"}), {})
     assert page["empty"] == "Not run: it needs human/webtext.jsonl."
 
 

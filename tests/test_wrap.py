@@ -18,7 +18,7 @@ from rapidfuzz.distance import Levenshtein
 import assay
 from assay.engine.session import Session
 from assay.errors import AuditError
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 
 TEXTS = ["the cat sat on a mat", "a dog ran"]
 REFERENCES = ["the cat sat on the mat", "the dog ran away"]
@@ -298,25 +298,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_whatever_a_file_or_a_module_holds_is_a_metric(
     where: str, what: str, times: float, folder: Path
 ) -> None:
-    assert scores(parse(f"{where}:{what}")) == pytest.approx([times * value for value in EXPECTED])
+    assert scores(parse_spec(f"{where}:{what}")) == pytest.approx([times * value for value in EXPECTED])
 
 
 def test_objects_of_installed_modules_need_no_file() -> None:
-    assert scores(parse("rapidfuzz.fuzz:ratio")) == pytest.approx(EXPECTED)
-    assert scores(parse("sacrebleu.metrics:CHRF:word_order=2"))[0] == pytest.approx(
+    assert scores(parse_spec("rapidfuzz.fuzz:ratio")) == pytest.approx(EXPECTED)
+    assert scores(parse_spec("sacrebleu.metrics:CHRF:word_order=2"))[0] == pytest.approx(
         assay.score(["chrf++"], TEXTS[:1], REFERENCES[:1])["chrf++"][0]
     )
     with pytest.raises(AuditError, match=r"rapidfuzz.fuzz has no 'ration'; did you mean ratio\?"):
-        parse("rapidfuzz.fuzz:ration")
+        parse_spec("rapidfuzz.fuzz:ration")
     with pytest.raises(AuditError, match="the module no_such_package cannot be imported"):
-        parse("no_such_package:metric")
+        parse_spec("no_such_package:metric")
 
 
 def test_a_wrapped_function_of_a_file_travels_to_workers(folder: Path) -> None:
     from assay.engine.workers.crew import _load_metric, pack_metric
 
     for what in ("plain", "both:output=errors", "Tool:times=2", "twice", "wrapped"):
-        metric = parse(f"{folder}/filed.py:{what}").metric
+        metric = parse_spec(f"{folder}/filed.py:{what}").metric
         packed = pack_metric(metric)  # type: ignore[arg-type]
         assert packed is not None or what == "wrapped"
         if packed is not None:

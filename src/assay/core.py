@@ -16,7 +16,7 @@ from assay.language import language_of
 from assay.recipe import Recipe, digest, generator
 from assay.vocabulary import (
     Aspect,
-    Cost,
+    CostClass,
     Criterion,
     DataKind,
     Expectation,
@@ -93,7 +93,7 @@ class Scores:
     notes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
-Answer = Scores | Sequence[float | None] | Floats
+ScoreAnswer = Scores | Sequence[float | None] | Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Scored:
         return bool(self.about.get("backbone"))
 
 
-Interval = tuple[float, float]
+Limits = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Estimate:
 
     value: float
     n: int = 0
-    ci: Interval | None = None
+    ci: Limits | None = None
     p_value: float | None = None
 
 
@@ -147,7 +147,7 @@ class Finding:
     value: float
     n: int
     versus: str | None = None
-    ci: Interval | None = None
+    ci: Limits | None = None
     p_value: float | None = None
     q_value: float | None = None
     settles: int | None = None  # of an inconclusive finding: how many items would settle it
@@ -328,7 +328,7 @@ class _Scorer(Recipe):
         return frozenset()
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> CostClass:
         """What one text costs: of a metric that does not say, as much as an encoder."""
         if self.paradigm in ("likelihood", "generation", "judge") and self.backbone is not None:
             return "causal"
@@ -377,10 +377,10 @@ class Metric(_Scorer, ABC):
     identity_highest: ClassVar[bool] = False  # promises that a text scores highest against itself
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> CostClass:
         """What one text costs: of a hybrid, as much as its dearest part."""
         costs = [super().cost, *(part.metric.cost for part in self.parts)]
-        return max(costs, key=get_args(Cost).index)
+        return max(costs, key=get_args(CostClass).index)
 
     @property
     def stochastic(self) -> bool:
@@ -388,7 +388,7 @@ class Metric(_Scorer, ABC):
         return False
 
     @abstractmethod
-    def score(self, samples: Sequence[Sample]) -> Answer:
+    def score(self, samples: Sequence[Sample]) -> ScoreAnswer:
         """One value per sample, None where there is none; (n, outputs) where `outputs` is given."""
 
     def asked(self, samples: Sequence[Sample]) -> Asked | None:

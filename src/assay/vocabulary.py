@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 Need = Literal["references", "source", "image", "rival"]
 Question = Literal["fairness", "robustness", "agreement"]
 Verdict = Literal["pass", "fail", "inconclusive", "not covered", "not judged"]
-Cost = Literal[
+CostClass = Literal[
     "words", "encoder", "causal"
 ]  # of one text: no model, one pass of an encoder, or token by token
 Rule = Literal["careful", "paper"]

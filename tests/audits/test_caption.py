@@ -15,7 +15,7 @@ import pytest
 from PIL import Image as Pillow
 
 from assay.audits.caption.audit import Caption
-from assay.audits.caption.captioners import image_genders, outcome, read_captioners
+from assay.audits.caption.captioners import captioner_outcome, image_genders, read_captioners
 from assay.audits.caption.concepts import outcomes_of
 from assay.core import Estimate, Finding, Judgement, Metric, Sample, Scored
 from assay.datasets import scenes
@@ -331,7 +331,9 @@ OUTPUTS = [
 def test_gender_errors_are_counted_and_corrected_by_rule(tmp_path: Path) -> None:
     both = read_captioners([captions(tmp_path, "fiber", OUTPUTS)])
     assert both.names == ("fiber", "fiber-corrected")
-    results = [outcome(image, gender) for image, gender in zip(both.images, both.genders[0], strict=True)]
+    results = [
+        captioner_outcome(image, gender) for image, gender in zip(both.images, both.genders[0], strict=True)
+    ]
     assert results == ["wrong", "right", "wrong", "neutral", "both"]
     assert [one.sample.hypothesis for one in both.second][:3] == [
         "a woman walks",

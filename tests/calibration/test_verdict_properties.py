@@ -18,7 +18,7 @@ from assay.api.pipeline import make_audit
 from assay.core import Audit, Case, Finding, Floats, Grid, Scored
 from assay.engine.plan import score_all
 from assay.engine.session import Session
-from assay.engine.settle import declared, settle
+from assay.engine.settle import declared_statistics, settle
 from assay.papers.simulated import World, roles_of, single
 
 ROBUSTNESS = {
@@ -96,7 +96,7 @@ def test_an_increasing_transform_changes_no_decision(name: str, change: str, fol
         decided = {
             key: (f.value, f.ci, f.verdict)
             for key, f in before.items()
-            if f.verdict != "not judged" or declared(audit, f).unit == "of 100"
+            if f.verdict != "not judged" or declared_statistics(audit, f).unit == "of 100"
         }
         assert decided
         assert decided == {key: (after[key].value, after[key].ci, after[key].verdict) for key in decided}

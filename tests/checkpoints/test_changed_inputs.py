@@ -30,7 +30,7 @@ from assay.models import torch as models
 from assay.models import weights
 from assay.models.estimator import _load_estimator
 from assay.models.vectors import _embeddings
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 
 SAMPLES = [Sample(f"a cat sat {n}", (f"the dog sat {n}",), source="a man") for n in range(3)]
 
@@ -155,7 +155,7 @@ def _changed(path: Path) -> Iterator[bytes]:
 
 
 def _metric(spec: str) -> Metric:
-    metric = parse(spec).metric
+    metric = parse_spec(spec).metric
     assert isinstance(metric, Metric)
     return metric
 
@@ -271,7 +271,7 @@ def test_a_row_that_changes_is_scored_again_and_no_other(tmp_path: Path) -> None
         data.write_text("".join(json.dumps(row) + "\n" for row in rows))
         samples = [item.sample for chunk in stream_samples(data, skip_missing=False) for item in chunk]
         session = Session.open(cache=tmp_path / "cache")
-        score_samples(parse("bleu"), samples, session)
+        score_samples(parse_spec("bleu"), samples, session)
         return sum(session.computed.values())
 
     assert [computed(), computed()] == [5, 0]

@@ -14,7 +14,7 @@ from local_hub import REVISION, Hub
 from assay.core import Image, Sample
 from assay.errors import WeightsError
 from assay.files import file_digest
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 SAMPLES = [
     Sample("The cat sat .", ("The dog sat . A man rose .",), source="Der Hund lief nach Hause ."),
@@ -39,7 +39,7 @@ DEFAULTS = {
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_a_default_scores_from_its_public_layout(name: str, hub: Hub, pictures: list[Image]) -> None:
     snapshots = [hub.add(model) for model in DEFAULTS[name]]
-    measure = parse(name)
+    measure = parse_spec(name)
     samples = [
         Sample(s.hypothesis, s.references, s.source, image)
         for s, image in zip(SAMPLES, pictures, strict=True)
@@ -59,7 +59,7 @@ def test_every_tensor_is_the_original(name: str, hub: Hub) -> None:
     for model in DEFAULTS[name]:
         hub.add(model)
     saved = hub.tensors[DEFAULTS[name][0]]
-    state = parse(name).metric.load_model().model.state_dict()
+    state = parse_spec(name).metric.load_model().model.state_dict()
     if name == "bleurt":
         renamed = {"bleurt.encoder.embedding_projection.": "body.embeddings_project.",
                    "bleurt.pooler.dense.": "pooler.", "bleurt.": "body."}  # fmt: skip
@@ -85,7 +85,7 @@ def test_the_conversion_is_kept(hub: Hub, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_bleurts_of_2020_have_word_pieces_and_lower_case(hub: Hub) -> None:
     hub.add("lucadiliello/bleurt-base-128")
-    metric = parse("bleurt:model=lucadiliello/bleurt-base-128").metric
+    metric = parse_spec("bleurt:model=lucadiliello/bleurt-base-128").metric
     loaded = metric.load_model()
     ids = loaded.tokenizer("The cat", "sat")["input_ids"]
     assert loaded.tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", "the", "cat", "[SEP]", "sat", "[SEP]"]
@@ -98,7 +98,7 @@ def test_bleurt_20_has_sentence_pieces_in_the_order_of_its_port(hub: Hub) -> Non
 
     snapshot = hub.add("lucadiliello/BLEURT-20-D12")
     reader = sentencepiece.SentencePieceProcessor(model_file=str(snapshot / "spm.model"))
-    loaded = parse("bleurt").metric.load_model()
+    loaded = parse_spec("bleurt").metric.load_model()
     encoded = loaded.tokenizer("The cat sat .", "A man .")
     first, second = (reader.encode(text) for text in ("The cat sat .", "A man ."))
     assert list(encoded["input_ids"]) == [1, *first, 2, *second, 2]
@@ -108,8 +108,8 @@ def test_bleurt_20_has_sentence_pieces_in_the_order_of_its_port(hub: Hub) -> Non
 def test_unieval_reads_as_many_tokens_as_its_authors(hub: Hub) -> None:
     hub.add("MingZhong/unieval-sum")
     long = " ".join(["The firm made a profit ."] * 60)
-    scores = parse("unieval-overall").metric.score([Sample("The cat sat .", ("No .",), source=long)])
-    loaded = parse("unieval-overall").metric.load_model()
+    scores = parse_spec("unieval-overall").metric.score([Sample("The cat sat .", ("No .",), source=long)])
+    loaded = parse_spec("unieval-overall").metric.load_model()
     assert loaded.tokenizer.model_max_length == 512
     assert 512 < len(loaded.tokenizer(long, verbose=False)["input_ids"]) < 1000
     assert scores.notes["truncated"] == [0]
@@ -121,7 +121,7 @@ def test_siglip_reads_a_text_filled_up_to_its_limit(hub: Hub, pictures: list[Ima
     from PIL import Image as Pillow
 
     snapshot = hub.add("google/siglip-base-patch16-224")
-    metric = parse("siglip-cosine").metric
+    metric = parse_spec("siglip-cosine").metric
     texts = ["The CAT sat .", "Two men , one dog ?"]
     samples = [Sample(text, (), image=image) for text, image in zip(texts, pictures, strict=True)]
     rows = np.array(metric.score(samples).values)
@@ -145,12 +145,12 @@ def test_an_image_models_metric_is_told_apart(hub: Hub) -> None:
         ("siglip-cosine", "openai/clip-vit-base-patch32", "clipscore"),
     ):
         with pytest.raises(WeightsError, match=rf"kind \w+; use {other}:model=PATH"):
-            parse(f"{spec}:model={hub.add(model)}").metric.prepare()
+            parse_spec(f"{spec}:model={hub.add(model)}").metric.prepare()
 
 
 def test_unievals_intermediate_model_answers_the_questions_too(hub: Hub) -> None:
     hub.add("MingZhong/unieval-intermediate")
-    metric = parse("unieval-fact:model=MingZhong/unieval-intermediate").metric
+    metric = parse_spec("unieval-fact:model=MingZhong/unieval-intermediate").metric
     assert np.isfinite(metric.score(SAMPLES).values).all()
 
 
@@ -159,11 +159,13 @@ def test_bart_score_pth_takes_the_place_of_the_weights(hub: Hub, tmp_path: Path)
     tuned = layouts.bart(tmp_path / "built", "bart_score.pth", seed=8)
     (tmp_path / "parabank").mkdir()
     file = (tmp_path / "built" / "bart_score.pth").rename(tmp_path / "parabank" / "bart_score.pth")
-    metric = parse(f"bartscore-f:model={file}").metric
+    metric = parse_spec(f"bartscore-f:model={file}").metric
     state = metric.load_model().model.state_dict()
     assert all(torch.equal(value, state[key]) for key, value in tuned.items())
     assert f"sha256:{file_digest(file)}" in metric.signature
-    assert not np.allclose(metric.score(SAMPLES).values, parse("bartscore-f").metric.score(SAMPLES).values)
+    assert not np.allclose(
+        metric.score(SAMPLES).values, parse_spec("bartscore-f").metric.score(SAMPLES).values
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ def test_comets_with_a_pickled_namespace(
     folder = tmp_path / "checkpoint"
     layouts.comet(folder, hub.tensors["xlm-roberta-large"], kind, **settings)
     for model in (folder, folder / "checkpoints" / "model.ckpt"):
-        metric = parse(f"{name}:model={model}").metric
+        metric = parse_spec(f"{name}:model={model}").metric
         values = np.array(metric.score(SAMPLES).values, dtype=float)
         assert np.isfinite(values).all()
         assert values[0] != values[1]
@@ -201,7 +203,7 @@ def test_minicheck_asks_about_each_sentence_and_piece(hub: Hub, tmp_path: Path) 
 
     folder = tmp_path / "minicheck"
     layouts.unieval(folder)
-    metric = parse(f"minicheck:model={folder}").metric
+    metric = parse_spec(f"minicheck:model={folder}").metric
     source = "The firm made a profit. " * 130 + "The shares rose."  # more than 500 words: two pieces
     value = metric.score([Sample("The shares rose. The cat sat.", (), source=source)]).values[0]
     from assay.metrics.entailment import whole_pieces

@@ -16,8 +16,8 @@ from local_hub import REVISION, Hub
 from assay.core import Image, Metric, Sample
 from assay.errors import WeightsError
 from assay.models import weights
-from assay.names.registry import load, names
-from assay.names.spec import parse
+from assay.names.registry import load_class, names
+from assay.names.spec import parse_spec
 
 
 class Remote:
@@ -87,7 +87,7 @@ def test_of_a_tokenizers_model_no_weights_are_fetched(remote: Callable[..., Remo
 
 def test_without_network_the_way_out_is_told(hub: Hub) -> None:
     with pytest.raises(WeightsError, match=r"no weights 'owner/unheard'.*give a folder as model=PATH"):
-        parse("bleurt:model=owner/unheard").metric.prepare()
+        parse_spec("bleurt:model=owner/unheard").metric.prepare()
 
 
 class Reached(Exception):
@@ -144,7 +144,7 @@ COMETS = ("comet", "comet-qe")  # tested below
 
 
 def test_every_metric_on_a_model_is_tested() -> None:
-    neural = [name for name, (where, _) in names("metrics").items() if "torch" in load(where).packages]
+    neural = [name for name, (where, _) in names("metrics").items() if "torch" in load_class(where).packages]
     assert sorted([*LAYOUTS, *COMETS]) == sorted(neural)
 
 
@@ -155,7 +155,7 @@ def test_metrics_work_on_the_device(
     hub.add("google/mt5-xl")
     build, options = LAYOUTS[name]
     build(tmp_path / "model")
-    metric = parse(f"{name}:{options}model={tmp_path / 'model'}").metric
+    metric = parse_spec(f"{name}:{options}model={tmp_path / 'model'}").metric
     sample = Sample(SAMPLE.hypothesis, SAMPLE.references, SAMPLE.source, pictures[0])
     with pytest.raises(Reached):
         metric.score([sample]) if isinstance(metric, Metric) else metric.score_set([sample])
@@ -169,7 +169,7 @@ def test_comet_works_on_the_device(name: str, kind: str, hub: Hub, on_meta: None
     hub.add("xlm-roberta-large")
     layouts.comet(tmp_path / "comet", hub.tensors["xlm-roberta-large"], kind)
     with pytest.raises(Reached):
-        parse(f"{name}:model={tmp_path / 'comet'}").metric.score([SAMPLE])
+        parse_spec(f"{name}:model={tmp_path / 'comet'}").metric.score([SAMPLE])
 
 
 def test_attention_masked_words_and_generators_work_on_the_device(

@@ -21,7 +21,7 @@ from local_hub import Hub
 from assay.core import Sample
 from assay.errors import WeightsError
 from assay.models.loading import convert_file, read_pickled
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 
 @pytest.fixture(autouse=True)
@@ -118,13 +118,13 @@ DAMAGES: dict[Callable[[Path], None], str] = {
 def test_a_damaged_folder_is_refused_with_the_way_out(damage: Callable[[Path], None], folder: Path) -> None:
     damage(folder)
     with pytest.raises(WeightsError, match=DAMAGES[damage]):
-        parse(f"frugalscore:model={folder}").metric.prepare()
+        parse_spec(f"frugalscore:model={folder}").metric.prepare()
 
 
 def test_a_file_of_a_folder_with_two_models_can_be_named(folder: Path) -> None:
     two_models(folder)
     values = (
-        parse(f"frugalscore:model={folder / 'first.bin'}")
+        parse_spec(f"frugalscore:model={folder / 'first.bin'}")
         .metric.score([Sample("the cat", ("a dog",))])
         .values
     )
@@ -143,7 +143,7 @@ def test_a_malicious_pickle_is_refused_and_nothing_runs(
     with pytest.raises(
         WeightsError, match=rf"{name} holds an object of {os.name}\.system, which is not read"
     ):
-        parse(f"frugalscore:model={folder}").metric.prepare()
+        parse_spec(f"frugalscore:model={folder}").metric.prepare()
     assert not mark.exists()
     assert not list((tmp_path / "assay").rglob("*.safetensors"))
 
@@ -182,14 +182,14 @@ def test_tied_tensors_are_written_both(tmp_path: Path) -> None:
 
 
 def test_shards_are_converted_one_by_one(tmp_path: Path, folder: Path) -> None:
-    whole = parse(f"frugalscore:model={folder}").metric.score([Sample("the cat", ("a dog",))]).values
+    whole = parse_spec(f"frugalscore:model={folder}").metric.score([Sample("the cat", ("a dog",))]).values
     tensors = torch.load(folder / "pytorch_model.bin", weights_only=True)
     (folder / "pytorch_model.bin").unlink()
     names = sorted(tensors)
     for number, part in enumerate((names[::2], names[1::2]), start=1):
         torch.save({key: tensors[key] for key in part}, folder / f"pytorch_model-0000{number}-of-00002.bin")
     (folder / "pytorch_model.bin.index.json").write_text("{}", "utf-8")
-    metric = parse(f"frugalscore:model={folder}").metric
+    metric = parse_spec(f"frugalscore:model={folder}").metric
     assert np.allclose(metric.score([Sample("the cat", ("a dog",))]).values, whole)
 
 
@@ -222,7 +222,7 @@ def test_convert_writes_a_folder_that_scores_alike(folder: Path, tmp_path: Path)
     assert not list((tmp_path / "plain").glob("*.bin"))
     sample = Sample("the cat", ("a dog",))
     scores = [
-        parse(f"frugalscore:model={home}").metric.score([sample]).values
+        parse_spec(f"frugalscore:model={home}").metric.score([sample]).values
         for home in (folder, tmp_path / "plain")
     ]
     assert scores[0] == scores[1]

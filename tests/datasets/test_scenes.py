@@ -14,7 +14,7 @@ from assay.datasets import scenes
 from assay.datasets.captions import embedded_captions
 from assay.files import toml_file
 from assay.models.vision import images_at, keep, recall
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def test_a_miniature_clip_is_trained_once_and_scores_its_pictures(monkeypatch: p
     folder = scenes.clip_folder("scenes")
     assert json.loads((folder / "config.json").read_text())["model_type"] == "clip"
     written = (folder / "model.safetensors").stat().st_mtime_ns
-    measure = parse("clipscore:model=scenes")
+    measure = parse_spec("clipscore:model=scenes")
     assert measure.metric.shown.startswith("clipscore-like")
     assert measure.metric.pins() == {"model": f"recipe:{scenes.clip_recipe('scenes')}"}
     captions = scenes.rendered_captions(1, 0)[:3]

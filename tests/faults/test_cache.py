@@ -25,15 +25,15 @@ from assay.engine import cache
 from assay.engine.cache import ScoreCache
 from assay.engine.scoring import score_samples
 from assay.engine.session import Session
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 TEXTS = [Sample(f"the number {n} of many words", ("the number of words",)) for n in range(3000)]
-EXPECTED = score_samples(parse("chrf"), TEXTS, Session()).values
+EXPECTED = score_samples(parse_spec("chrf"), TEXTS, Session()).values
 
 
 def scored(cache: Path | None) -> tuple[np.ndarray, int]:
     settings = Session(ScoreCache(cache))
-    table = score_samples(parse("chrf"), TEXTS, settings)
+    table = score_samples(parse_spec("chrf"), TEXTS, settings)
     settings.cache.close()
     return table.values, settings.computed["chrf"]
 
@@ -87,7 +87,7 @@ def test_a_read_only_cache_still_answers(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(sqlite3, "connect", read_only)
     values, _ = scored(tmp_path)
     assert np.array_equal(values, EXPECTED)
-    more = score_samples(parse("bleu"), TEXTS[:50], Session(ScoreCache(tmp_path)))
+    more = score_samples(parse_spec("bleu"), TEXTS[:50], Session(ScoreCache(tmp_path)))
     assert np.isfinite(more.values).all()
 
 
@@ -129,10 +129,10 @@ def test_a_damage_that_sqlite_cannot_put_into_words(tmp_path: Path) -> None:
 
 def test_a_cache_removed_during_the_run_is_done_without(tmp_path: Path) -> None:
     settings = Session(ScoreCache(tmp_path))
-    score_samples(parse("chrf"), TEXTS[:100], settings)
+    score_samples(parse_spec("chrf"), TEXTS[:100], settings)
     for path in tmp_path.iterdir():
         path.unlink()
-    assert np.array_equal(score_samples(parse("chrf"), TEXTS, settings).values, EXPECTED)
+    assert np.array_equal(score_samples(parse_spec("chrf"), TEXTS, settings).values, EXPECTED)
 
 
 def test_a_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,13 +192,13 @@ def test_scores_under_another_metrics_number_are_not_taken_for_its_own(
 ) -> None:
     """One byte of damage in the table of signatures makes a metric read another's rows."""
     scored(tmp_path)
-    chrf, bleu = parse("chrf").metric.signature, parse("bleu").metric.signature
+    chrf, bleu = parse_spec("chrf").metric.signature, parse_spec("bleu").metric.signature
     with closing(sqlite3.connect(tmp_path / "scores.sqlite")) as connection, connection:
         connection.execute("UPDATE signatures SET text = ? WHERE text = ?", (bleu, chrf))
     settings = Session(ScoreCache(tmp_path))
-    values = score_samples(parse("bleu"), TEXTS[:50], settings).values
+    values = score_samples(parse_spec("bleu"), TEXTS[:50], settings).values
     settings.cache.close()
-    assert np.array_equal(values, score_samples(parse("bleu"), TEXTS[:50], Session()).values)
+    assert np.array_equal(values, score_samples(parse_spec("bleu"), TEXTS[:50], Session()).values)
     assert caplog.text.count("damaged row") == 1
 
 
@@ -257,7 +257,7 @@ _JUDGE = "judge:endpoint=http://127.0.0.1:9/v1,model=x"
 def test_scores_of_0_1_are_kept_and_a_judges_answers_with_them(tmp_path: Path) -> None:
     """Paid answers are never asked for again; a row that was damaged then is not blessed now."""
     samples = [Sample(f"a cat {n}", (f"a dog {n}",)) for n in range(20)]
-    signatures = [parse(spec).metric.signature for spec in ("bleu", _JUDGE)]
+    signatures = [parse_spec(spec).metric.signature for spec in ("bleu", _JUDGE)]
     # What 0.1 called them: while these hold, so do its scores.
     assert signatures[0] == "bleu|tokenize:split|smooth:method1|n:4|lowercase:false|v:1"
     assert signatures[1].startswith("judge|model:x|endpoint:http://127.0.0.1:9/v1|mode:pointwise|scale:1-5|")
@@ -275,10 +275,10 @@ def test_scores_of_0_1_are_kept_and_a_judges_answers_with_them(tmp_path: Path) -
     whole = [sample for place, sample in enumerate(samples) if place != 7]
     for spec in ("bleu", _JUDGE):
         session = Session.open(cache=tmp_path)
-        table = score_samples(parse(spec), whole, session)
+        table = score_samples(parse_spec(spec), whole, session)
         assert not sum(session.computed.values())
         assert table.values.ravel().tolist() == [place / 20 for place in range(20) if place != 7]
         assert table.notes["paid"].tolist() == [2] * 19
     session = Session.open(cache=tmp_path)
-    assert score_samples(parse("bleu"), samples, session).values[7] != 7 / 20
+    assert score_samples(parse_spec("bleu"), samples, session).values[7] != 7 / 20
     assert session.computed["bleu"] == 1

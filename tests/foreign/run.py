@@ -16,7 +16,7 @@ import numpy as np
 from assay.core import Sample
 from assay.datasets.records import embedded_records
 from assay.errors import TextError
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 from assay.vocabulary import Task
 
 CASES = 1000  # texts of each kind
@@ -145,7 +145,7 @@ PACKAGES = {
 
 def compared(spec: str, theirs: Scorer, cases: Sequence[Sample]) -> tuple[int, list[Sample]]:
     """How many cases are equal, and those that are not; cases that either refuses are left out."""
-    measure = parse(spec)
+    measure = parse_spec(spec)
     equal, different = 0, []
     for sample in cases:
         try:

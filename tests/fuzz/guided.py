@@ -23,7 +23,7 @@ SPEC = "spec"
 def _spec(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     if ".py" not in text:  # a spec may name a file of the user's, and that is then run
-        assay.names.spec.parse(text)
+        assay.names.spec.parse_spec(text)
 
 
 def main() -> None:

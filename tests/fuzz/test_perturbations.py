@@ -15,7 +15,7 @@ from nasty import CORPUS, nasty_text
 from assay.core import Record
 from assay.errors import AuditError
 from assay.models.weights import present
-from assay.names.registry import load, names
+from assay.names.registry import load_class, names
 from assay.vocabulary import TASKS
 
 TEXTS = 2_000 if os.environ.get("ASSAY_SOAK") else 200
@@ -49,7 +49,7 @@ def records() -> tuple[Record, ...]:
 def test_no_text_makes_a_perturbation_fall_over(name: str) -> None:
     if name in MODELS and not present("smollm2"):
         pytest.skip("weights smollm2 are not here")
-    made = load(names("perturbations")[name][0])()
+    made = load_class(names("perturbations")[name][0])()
     for record in records()[: MODELS.get(name)]:
         try:
             changed = made.perturb(record, 7)

@@ -13,7 +13,7 @@ from mutations import NASTY_TEXTS
 from assay.core import Measure
 from assay.errors import AuditError
 from assay.names.registry import names
-from assay.names.spec import convert, parse, perturbation
+from assay.names.spec import convert, parse_spec, perturbation
 
 INPUTS = 100_000 if os.environ.get("ASSAY_SOAK") else 10_000
 # The names whose classes are quick to import: the grammar is the same for all.
@@ -27,7 +27,7 @@ PIECES = (
 
 def accepted(text: str) -> bool:
     try:
-        made = parse(text)
+        made = parse_spec(text)
     except AuditError as error:
         assert str(error)
         return False
@@ -36,7 +36,7 @@ def accepted(text: str) -> bool:
     name, _, spec = text.strip().partition("=")
     if made.spec:  # NAME=SPEC
         assert made.label == name.strip()
-        assert parse(spec).metric == made.metric
+        assert parse_spec(spec).metric == made.metric
     else:
         assert made.label in (text.strip(), re.sub(r"\s*([*+])\s*", r"\1", text.strip()))
     return True

@@ -23,7 +23,7 @@ from assay.metrics.judge.prompt import (
 )
 from assay.models.budget import Budget, Price, current_budget, spending
 from assay.names.inventory import inventory
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 FIVE = ("1", "2", "3", "4", "5")
 TENS = tuple(str(n) for n in range(0, 101, 10))
@@ -106,7 +106,7 @@ def test_lists_are_asked_for_in_words(
     mode: str, text: str, expected: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = _answers(monkeypatch, Reply(None, text, 9, 20), Reply(None, "It is fine.", 9, 5))
-    metric = parse(f"judge:mode={mode},criterion=coherence").metric
+    metric = parse_spec(f"judge:mode={mode},criterion=coherence").metric
     assert isinstance(metric, Judge)
     with spending(Budget()):
         scores = metric.score([SAMPLE, SAMPLE])
@@ -130,7 +130,7 @@ def test_the_signatures_of_graded_judges_did_not_change() -> None:
 @pytest.mark.parametrize("option", ["anchored=true", "shots=1", "answer=probabilities"])
 def test_options_of_grades_are_refused_for_lists(option: str) -> None:
     with pytest.raises(SpecError, match="answered in words"):
-        parse(f"judge:mode=errors,{option}")
+        parse_spec(f"judge:mode=errors,{option}")
 
 
 def test_drawn_grades_follow_the_probabilities() -> None:
@@ -192,12 +192,12 @@ def test_wording_is_in_the_signature(tmp_path: Path) -> None:
 
 
 def test_specs_and_refusals() -> None:
-    one = parse("judge:endpoint=http://127.0.0.1:8000/v1,model=m,mode=pairwise,swap=true").metric
+    one = parse_spec("judge:endpoint=http://127.0.0.1:8000/v1,model=m,mode=pairwise,swap=true").metric
     assert (one.endpoint, one.swap, one.needs) == ("http://127.0.0.1:8000/v1", True, frozenset({"rival"}))
     assert "model:m|endpoint:http://127.0.0.1:8000/v1|" in one.signature
     for wrong in ("judge:swap=true", "judge:temperature=-1", "judge:scale=1-7"):
         with pytest.raises(SpecError):
-            parse(wrong)
+            parse_spec(wrong)
     with pytest.raises(SpecError, match="did you mean fluency"):
         Judge(criterion="fluenc")._form.messages(SAMPLE)
 

@@ -18,7 +18,7 @@ from assay.errors import MetricError, SpecError
 from assay.metrics.judge import server
 from assay.metrics.judge.metric import Judge
 from assay.models.budget import UNREAD, Budget, spending
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 from assay.reading.results import load_run
 
 QUESTION = "What is the capital of France?"
@@ -147,7 +147,7 @@ def test_no_more_than_twenty_unreadable_answers_are_paid(kind: str) -> None:
 )  # fmt: skip
 def test_options_that_exclude_each_other_are_refused(spec: str) -> None:
     with pytest.raises(SpecError, match="leave"):
-        parse(spec)
+        parse_spec(spec)
 
 
 def _assay(*words: str) -> Result:

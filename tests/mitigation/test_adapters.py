@@ -17,7 +17,7 @@ from assay.errors import SpecError, WeightsError
 from assay.mitigation.data import Material
 from assay.mitigation.train import Trainer, TrainPlan, form_of
 from assay.models import adapters
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 PLAN = TrainPlan(steps=12, batch=8, rate=5e-3, bottleneck=6, warmup=2, check_every=4)
 QUIET = Progress(quiet=True)
@@ -28,7 +28,7 @@ def spec(folder: Path) -> str:
 
 
 def trainer(tiny: Path, material: Material, folder: Path, plan: TrainPlan = PLAN) -> Trainer:
-    return Trainer(form_of(parse(spec(tiny))), material, plan, folder)
+    return Trainer(form_of(parse_spec(spec(tiny))), material, plan, folder)
 
 
 def save(made: Trainer, tiny: Path, folder: Path) -> None:
@@ -76,7 +76,7 @@ def test_every_kind_of_backbone_has_a_place_a_layer(kind: str, config: dict[str,
 
 
 def test_the_bottleneck_is_equation_3(tiny: Path) -> None:
-    model = form_of(parse(spec(tiny))).load_copy().model
+    model = form_of(parse_spec(spec(tiny))).load_copy().model
     adapters.insert(model, 6)
     adapter = next(adapters.adapters(model))
     with torch.no_grad():
@@ -90,7 +90,7 @@ def test_the_bottleneck_is_equation_3(tiny: Path) -> None:
 
 
 def test_the_differentiable_twin_scores_as_the_metric_does(tiny: Path, material: Material) -> None:
-    measure = parse(spec(tiny))
+    measure = parse_spec(spec(tiny))
     pairs = [(p.first, p.reference) for p in material.pairs["train"][:10]]
     with torch.no_grad():
         form = form_of(measure)
@@ -120,7 +120,7 @@ def test_a_saved_adapter_is_a_metric_like_any_other(tiny: Path, material: Materi
     pairs = [(p.first, p.reference) for p in material.pairs["train"][:6]]
     with torch.no_grad():
         expected = made.metric(pairs).numpy()
-    plain, debiased = parse(spec(tiny)), parse(f"{spec(tiny)},adapter={tmp_path}")
+    plain, debiased = parse_spec(spec(tiny)), parse_spec(f"{spec(tiny)},adapter={tmp_path}")
     samples = [Sample(one, (other,)) for one, other in pairs]
     assert np.array(debiased.metric.score(samples).values) == pytest.approx(expected, abs=1e-6)
     assert np.abs(np.array(plain.metric.score(samples).values) - expected).max() > 1e-4
@@ -163,9 +163,9 @@ def test_an_adapter_of_another_model_is_refused(
     made = trainer(tiny, material, tmp_path)
     save(made, tiny, tmp_path)
     with pytest.raises(WeightsError, match="was trained for"):
-        parse(f"bertscore-f:model={stranger},layer=2,adapter={tmp_path}").metric.prepare()
+        parse_spec(f"bertscore-f:model={stranger},layer=2,adapter={tmp_path}").metric.prepare()
     with pytest.raises(WeightsError, match="has 2 layers, this model has 1"):
-        parse(f"bertscore-f:model={tiny},layer=1,adapter={tmp_path}").metric.prepare()
+        parse_spec(f"bertscore-f:model={tiny},layer=1,adapter={tmp_path}").metric.prepare()
 
 
 def test_a_damaged_folder_is_named(tiny: Path, material: Material, tmp_path: Path) -> None:
@@ -174,12 +174,12 @@ def test_a_damaged_folder_is_named(tiny: Path, material: Material, tmp_path: Pat
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     (tmp_path / "two" / adapters.TENSORS).write_bytes(b"not tensors")
     with pytest.raises(WeightsError, match="damaged"):
-        adapters.attach(form_of(parse(spec(tiny))).load_copy().model, tmp_path / "two")
+        adapters.attach(form_of(parse_spec(spec(tiny))).load_copy().model, tmp_path / "two")
     (tmp_path / "one" / adapters.CARD).write_text(json.dumps({"model": "x"}))
     with pytest.raises(WeightsError, match="not an adapter's folder"):
-        adapters.attach(form_of(parse(spec(tiny))).load_copy().model, tmp_path / "one")
+        adapters.attach(form_of(parse_spec(spec(tiny))).load_copy().model, tmp_path / "one")
 
 
 def test_a_metric_without_a_backbone_is_offered_other_methods() -> None:
     with pytest.raises(SpecError, match="hybrid"):
-        form_of(parse("bleu"))
+        form_of(parse_spec("bleu"))

@@ -16,8 +16,8 @@ from assay.errors import SpecError
 from assay.metrics.bertscore import BertScore
 from assay.metrics.contextual import SentenceCosine
 from assay.metrics.hybrid import Hybrid
-from assay.names.registry import load, names
-from assay.names.spec import parse
+from assay.names.registry import load_class, names
+from assay.names.spec import parse_spec
 
 SAMPLES = [
     Sample(text, ("the cat sat on a mat",))
@@ -46,15 +46,15 @@ def test_a_hybrid_is_the_weighted_sum_of_its_parts(bert: Callable[..., Path]) ->
     assert np.allclose(hybrid.score(SAMPLES), scores, atol=1e-9)
     assert hybrid.needs == {"references"}
     with pytest.raises(SpecError, match="whole sets"):
-        Hybrid((parse("bleu:level=corpus"),), (1.0,))
+        Hybrid((parse_spec("bleu:level=corpus"),), (1.0,))
 
 
 def test_signatures_carry_weights_and_layer() -> None:
-    signature = parse("bertscore-f").metric.signature
+    signature = parse_spec("bertscore-f").metric.signature
     assert "model:minilm@sha256:53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db" in signature
     assert "layer:6" in signature
-    assert parse("bertscore-f:layer=5").metric.signature != signature
-    assert parse("bertscore-p").metric.signature == signature  # one forward pass serves all outputs
+    assert parse_spec("bertscore-f:layer=5").metric.signature != signature
+    assert parse_spec("bertscore-p").metric.signature == signature  # one forward pass serves all outputs
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_signatures_carry_weights_and_layer() -> None:
     ],
 )
 def test_a_metric_is_shown_with_its_backbone_and_a_stand_in_as_such(spec: str, shown: str) -> None:
-    assert parse(spec).metric.shown == shown
+    assert parse_spec(spec).metric.shown == shown
 
 
 def test_pins_follow_the_files(bert: Callable[..., Path], tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_fitted_tables_are_in_the_signature_and_travel(bert: Callable[..., Path]
 
 def test_every_neural_name_resolves() -> None:
     for name, (where, _) in names("metrics").items():
-        kind = load(where)
+        kind = load_class(where)
         if "torch" in kind.packages:
-            assert parse(name).metric.extra == "neural"
+            assert parse_spec(name).metric.extra == "neural"
 
 
 def test_the_page_of_metrics_is_that_of_the_code() -> None:

@@ -34,7 +34,7 @@ import numpy as np  # noqa: E402
 from assay.core import Sample  # noqa: E402
 from assay.datasets.records import embedded_records  # noqa: E402
 from assay.metrics.ptb import ptb_tokens  # noqa: E402
-from assay.names.spec import parse  # noqa: E402
+from assay.names.spec import parse_spec  # noqa: E402
 from assay.vocabulary import Task  # noqa: E402
 
 HOMES = Path(os.environ.get("PARITY_HOME", HERE.parents[1] / "build" / "parity"))
@@ -89,7 +89,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def scores(spec: str, samples: Sequence[Sample] = SAMPLES) -> list[float]:
-    measure = parse(spec)
+    measure = parse_spec(spec)
     answer = measure.metric.score(samples)
     table = np.array(getattr(answer, "values", answer), dtype=float).reshape(len(samples), -1)
     return [float(value) for value in table[:, measure.column]]
@@ -201,7 +201,7 @@ def torchmetrics_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
         file = root / f"{place}.png"
         Picture.fromarray(picture).save(file)
         samples.append(Sample(sample.hypothesis, image=Image(str(file), file_digest(file))))
-    ours = [float(value) / 2.5 for value in parse("clipscore").metric.score(samples).values]
+    ours = [float(value) / 2.5 for value in parse_spec("clipscore").metric.score(samples).values]
     given: dict[str, Any] = {"metric": "clip", "checkpoint": name, "images": [p.tolist() for p in pictures]}
     given["samples"] = [{"hypothesis": f"A photo depicts {s.hypothesis}"} for s in SAMPLES]
     yield Job("clipscore, without its factor of 2.5", given, ours)
@@ -215,7 +215,7 @@ def coco_jobs(root: Path, hub: local_hub.Hub) -> Iterator[Job]:
         for s in SAMPLES
     ]
     given = [{"hypothesis": s.hypothesis, "references": list(s.references)} for s in plain]
-    metric = parse("cider:tokenize=split").metric.fitted([s.references for s in plain])
+    metric = parse_spec("cider:tokenize=split").metric.fitted([s.references for s in plain])
     yield Job(
         "cider, tokens given", {"metric": "cider", "samples": given}, [float(v) for v in metric.score(plain)]
     )
@@ -307,7 +307,7 @@ def overlap_jobs(*specs: str) -> Callable[[Path, local_hub.Hub], Iterator[Job]]:
         lines = [{**row, "hypothesis": row["hypothesis"].replace(" , ", "\n")} for row in rows()]
         samples = [Sample(row["hypothesis"], tuple(row["references"])) for row in lines]
         for spec in specs:
-            sign = 1 if parse(spec).metric.original == "higher" else -1
+            sign = 1 if parse_spec(spec).metric.original == "higher" else -1
             ours = [sign * value for value in scores(spec, samples)]
             yield Job(spec, {"metric": spec, "samples": lines}, ours)
 

@@ -216,7 +216,7 @@ def test_a_group_says_how_it_is_run(bench: ModuleType, tmp_path: Path) -> None:
 
 def test_every_group_of_the_atlas_can_be_read(bench: ModuleType) -> None:
     groups = bench.read_groups(ROOT / "bench" / "atlas.toml")
-    labels = [bench.parse(spec).label for group in groups for spec in group.metrics]
+    labels = [bench.parse_spec(spec).label for group in groups for spec in group.metrics]
     assert len(set(labels)) == len(labels)
     assert len({group.name for group in groups}) == len(groups)
     assert groups[0].command == ("audit",)

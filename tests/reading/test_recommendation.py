@@ -10,7 +10,7 @@ from assay.core import Estimate, Statistic
 from assay.reading.answers import Answer
 from assay.reading.lines import EVERYTHING, Kinds, Line, People, Ranking
 from assay.reading.recommendation import over_all, recommended
-from assay.reading.verdicts import AuditInfo, Row
+from assay.reading.verdicts import AuditInfo, JudgedRow
 
 ORDER = Statistic("right_order", "", "of 100", bad="low", bar=75.0)
 LOST = Statistic("lost_words", "", "of a lost word", bad="far", bar=0.25)
@@ -23,18 +23,18 @@ def right(value: float, half: float = 2.0) -> Estimate:
     return Estimate(value, 100, (value - half, value + half))
 
 
-def unfair(group: str, value: float) -> Row:
+def unfair(group: str, value: float) -> JudgedRow:
     columns = {
         "slice": f"religion/group/{group}",
         "statistic": "lost_words",
         "value": value,
         "named_by": group,
     }
-    return Row({"audit": "stereotype", **columns}, FAIRNESS)
+    return JudgedRow({"audit": "stereotype", **columns}, FAIRNESS)
 
 
-def prefers(kind: str, value: float = 20.0) -> Row:
-    return Row({"audit": "checklist", "slice": f"translation/adequacy/{kind}", "value": value}, ERRORS)
+def prefers(kind: str, value: float = 20.0) -> JudgedRow:
+    return JudgedRow({"audit": "checklist", "slice": f"translation/adequacy/{kind}", "value": value}, ERRORS)
 
 
 def line(metric: str, rank: int | None = 1, merit: float = 80.0, **changes: object) -> Line:

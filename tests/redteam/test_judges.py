@@ -24,7 +24,7 @@ from assay.errors import AuditError, MetricError, SpecError, UnreachableError
 from assay.metrics.judge import server
 from assay.metrics.judge.metric import Judge
 from assay.metrics.judge.prompt import AnswerForm
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 from assay.report import write_report
 
 pytest.importorskip("httpx")
@@ -101,7 +101,7 @@ def _hang_up(connection: socket.socket, request: str) -> None:
 def test_no_server_holds_a_run(answer: Callable[[socket.socket, str], None], on_error: str) -> None:
     began = time.monotonic()
     with serving(answer) as address:
-        judge = parse(f"judge:endpoint={address},model=x,answer=text")
+        judge = parse_spec(f"judge:endpoint={address},model=x,answer=text")
         session = Session(on_error=on_error)  # type: ignore[arg-type]
         samples = [Sample(f"text {n}", id=str(n)) for n in range(3)]
         try:
@@ -118,7 +118,7 @@ def test_no_server_holds_a_run(answer: Callable[[socket.socket, str], None], on_
 def test_a_judge_that_is_not_there_ends_the_run_even_with_skip() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    judge = parse(f"judge:endpoint=http://127.0.0.1:{port}/v1,model=x,answer=text")
+    judge = parse_spec(f"judge:endpoint=http://127.0.0.1:{port}/v1,model=x,answer=text")
     with pytest.raises(UnreachableError, match="did not answer in 6 attempts"):
         score_samples(judge, [Sample(f"text {n}") for n in range(40)], Session(on_error="skip"))
 
@@ -189,7 +189,7 @@ def test_a_key_is_in_no_file_and_no_message(
 )
 def test_an_endpoint_with_a_secret_is_refused_when_it_is_parsed(endpoint: str) -> None:
     with pytest.raises(SpecError) as caught:
-        parse(f"judge:endpoint={endpoint},model=x")
+        parse_spec(f"judge:endpoint={endpoint},model=x")
     assert "PASSW0RD" not in str(caught.value)
 
 

@@ -18,7 +18,7 @@ from assay.datasets.rows import read_rows
 from assay.engine.scoring import score_samples
 from assay.engine.session import Session
 from assay.errors import AuditError, CacheError, DataError, SpecError, WeightsError
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 from assay.reading.results import check_writable
 
 PAIRS = [
@@ -89,7 +89,7 @@ def test_vectors_with_code_in_them_are_a_message(tmp_path: Path) -> None:
     np.save(tmp_path / "vectors.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     pl.DataFrame({"index": ["cat"]}).write_parquet(tmp_path / "words.parquet")
     with pytest.raises(AuditError, match="embedding-average"):
-        score_samples(parse(f"embedding-average:model={tmp_path}"), [Sample("cat", ("cat",))], Session())
+        score_samples(parse_spec(f"embedding-average:model={tmp_path}"), [Sample("cat", ("cat",))], Session())
 
 
 ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
@@ -100,7 +100,7 @@ def test_settings_of_a_checkpoint_that_are_none_are_a_message(text: str, tmp_pat
     (tmp_path / "hparams.yaml").write_text(text)
     (tmp_path / "model.safetensors").write_bytes(b"")
     with pytest.raises((AuditError, WeightsError)) as caught:
-        score_samples(parse(f"regression:model={tmp_path}"), [Sample("a", ("b",), "c")], Session())
+        score_samples(parse_spec(f"regression:model={tmp_path}"), [Sample("a", ("b",), "c")], Session())
     assert len(str(caught.value)) < 2000
 
 

@@ -18,7 +18,7 @@ from assay.engine.session import Session
 from assay.engine.workers import local
 from assay.engine.workers.local import LocalEngine
 from assay.errors import MetricError
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 WORKERS = """
 import os, time
@@ -60,7 +60,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("spec", ["Tells:log={log}", "doubled"])
 def test_plug_ins_use_workers(spec: str, plugin: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
-    given = parse(f"{plugin}:{spec.format(log=log.with_suffix(''))}")
+    given = parse_spec(f"{plugin}:{spec.format(log=log.with_suffix(''))}")
     texts = [Sample("x" * (n + 1), ("r",), id=str(n)) for n in range(60)]
     values = score_samples(given, texts, Session(engine=LocalEngine(workers=2))).values.ravel()
     assert np.array_equal(values, [2.0 * (n + 1) for n in range(60)])
@@ -69,7 +69,7 @@ def test_plug_ins_use_workers(spec: str, plugin: Path, tmp_path: Path) -> None:
 
 
 def test_a_crash_names_its_sample(plugin: Path, tmp_path: Path) -> None:
-    given = parse(f"{plugin}:Tells:log={tmp_path / 'log'}")
+    given = parse_spec(f"{plugin}:Tells:log={tmp_path / 'log'}")
     texts = [Sample(f"text {n}" if n != 33 else "crash", ("r",), id=f"id{n}") for n in range(60)]
     with pytest.raises(
         MetricError, match="ended its worker 3 times, with the sample id33 with hypothesis 'crash'"

@@ -16,7 +16,7 @@ from assay.engine.scoring import explain_samples, score_cases, score_samples
 from assay.engine.session import Session
 from assay.engine.workers.local import LocalEngine
 from assay.errors import AuditError, MetricError
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 FILE = Path(misbehaving.__file__)
 MAIN = [sys.executable, "-c", "from assay.cli import main; main()"]
@@ -35,7 +35,7 @@ def _session(on_error: str) -> Session:
 
 @pytest.mark.parametrize("name", misbehaving.EXPECTED)
 def test_the_metric_and_its_sample_are_named_or_left_out(name: str) -> None:
-    given, words = parse(f"{FILE}:{name}"), misbehaving.EXPECTED[name]
+    given, words = parse_spec(f"{FILE}:{name}"), misbehaving.EXPECTED[name]
     if words is None:
         score_samples(given, SAMPLES, _session("stop"))
         return
@@ -53,7 +53,7 @@ def test_the_metric_and_its_sample_are_named_or_left_out(name: str) -> None:
 
 @pytest.mark.parametrize("name", misbehaving.SETS)
 def test_sets_have_the_same_checks_and_can_be_skipped(name: str) -> None:
-    given = parse(f"{FILE}:{name}")
+    given = parse_spec(f"{FILE}:{name}")
     work = {"audit": [Case(f"c{n}", {"a": sample}, "slice") for n, sample in enumerate(SAMPLES)]}
     with pytest.raises(MetricError, match=misbehaving.SETS[name][1]) as caught:
         score_cases(given, work, _session("stop"))
@@ -67,7 +67,7 @@ def test_sets_have_the_same_checks_and_can_be_skipped(name: str) -> None:
 
 @pytest.mark.parametrize("name", misbehaving.GRIDS)
 def test_grids_have_the_same_checks_and_fall_back_to_pairs(name: str) -> None:
-    given = parse(f"{FILE}:{name}")
+    given = parse_spec(f"{FILE}:{name}")
     work = {"audit": [Grid("grid", ("one", "three"), ("four", "fifty", "six"), "slice")]}
     with pytest.raises(MetricError, match=misbehaving.GRIDS[name][1]):
         score_cases(given, work, _session("stop"))
@@ -76,7 +76,7 @@ def test_grids_have_the_same_checks_and_fall_back_to_pairs(name: str) -> None:
 
 
 def test_a_grid_with_failures_is_told_and_not_cached(tmp_path: Path) -> None:
-    given = parse(f"{FILE}:Name")
+    given = parse_spec(f"{FILE}:Name")
     work = {"audit": [Grid("grid", ("one", misbehaving.BAD), ("four", "fifty"), "slice")]}
     session = Session.open(cache=tmp_path, on_error="skip")
     for _ in range(2):  # the second time it is tried again
@@ -89,7 +89,7 @@ def test_a_grid_with_failures_is_told_and_not_cached(tmp_path: Path) -> None:
 
 def test_a_metric_that_cannot_be_loaded_is_named() -> None:
     with pytest.raises(AuditError, match="prepares raised NameError: weights while it loaded"):
-        score_samples(parse(f"{FILE}:Prepares"), SAMPLES, _session("stop"))
+        score_samples(parse_spec(f"{FILE}:Prepares"), SAMPLES, _session("stop"))
 
 
 @pytest.mark.parametrize("name", ["ExitZero", "EndOfFile"])
@@ -135,10 +135,10 @@ def test_a_metric_that_writes_over_its_samples_reaches_no_other(
     monkeypatch.setattr("assay.engine.workers.local._POOL_FROM", 10)
     samples = [Sample(f"text {n}", (f"reference {n}",), id=f"id{n}") for n in range(20)]
     session = Session(engine=LocalEngine(workers))
-    expected = score_samples(parse("bleu"), samples, session).values
-    score_samples(parse(f"{FILE}:Rewrites"), samples, session)
+    expected = score_samples(parse_spec("bleu"), samples, session).values
+    score_samples(parse_spec(f"{FILE}:Rewrites"), samples, session)
     work = {"audit": [Case(f"c{n}", {"a": sample}, "slice") for n, sample in enumerate(samples)]}
-    score_cases(parse(f"{FILE}:RewritesSets"), work, session)
-    explain_samples(parse(f"{FILE}:Rewrites"), samples)
+    score_cases(parse_spec(f"{FILE}:RewritesSets"), work, session)
+    explain_samples(parse_spec(f"{FILE}:Rewrites"), samples)
     assert [sample.hypothesis for sample in samples] == [f"text {n}" for n in range(20)]
-    assert np.array_equal(score_samples(parse("bleu"), samples, session).values, expected)
+    assert np.array_equal(score_samples(parse_spec("bleu"), samples, session).values, expected)

@@ -12,7 +12,7 @@ from assay.core import Chart, Estimate, Finding, Statistic
 from assay.reading.results import findings_frame
 from assay.reading.verdicts import audits_of, rows_of
 from assay.report.charts import MOST_BARS, MOST_PANELS, MOST_UNDECLARED, Panel, panels
-from assay.report.tables import Table, shown_rows, tables
+from assay.report.tables import PageTable, shown_rows, tables
 
 METRICS = ("soft", "keen")
 
@@ -44,7 +44,7 @@ def drawn(run: Run) -> list[Panel]:
     return made
 
 
-def tables_of(run: Run) -> list[Table]:
+def tables_of(run: Run) -> list[PageTable]:
     return tables(audits_of(run)["mine"], rows_of(run), run.metrics)
 
 

@@ -143,9 +143,9 @@ def test_citations_become_bibtex(planted: Run) -> None:
 
 
 def test_every_citation_of_a_metric_can_be_read() -> None:
-    from assay.names.registry import audit_class, load, names
+    from assay.names.registry import audit_class, load_class, names
 
-    citations = {load(where).citation for where, _ in names("metrics").values()}
+    citations = {load_class(where).citation for where, _ in names("metrics").values()}
     stub = pl.DataFrame()
     about = {
         "audits": {name: {} for name in names("audits")},

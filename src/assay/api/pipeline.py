@@ -242,7 +242,7 @@ def execute(
     on_texts = [*changed, *read, *notes, *remarks] if embedded else [*notes, *remarks, *read]
     on_scores = [*scored_anew(measures), *_scoring_notes(scored), *session.failures[:MOST_FAILURES]]
     about = describe_run(audits, measures, scored, session, size) | {
-        "coverage": coverage, "texts": whose.whose_texts(audits, uses),
+        "coverage": coverage, "texts": whose.texts_of_run(audits, uses),
         "notes": [*left_out, *on_texts, *on_scores],
     }  # fmt: skip
     for name in absent.keys() & audits.keys():

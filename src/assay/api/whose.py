@@ -107,7 +107,7 @@ def alias_notes(path: Path, aliases: Mapping[str, str]) -> list[str]:
     return [f"{path.name}: {', '.join(read)}; --map FIELD=COLUMN changes it"] if read else []
 
 
-def whose_texts(audits: Mapping[str, Audit], uses: Sequence[Use]) -> dict[str, Any]:
+def texts_of_run(audits: Mapping[str, Audit], uses: Sequence[Use]) -> dict[str, Any]:
     """What run.json keeps of whose texts a run speaks of; `sentence` is its first line."""
     embedded = [name for name, audit in audits.items() if not getattr(audit, "data", ())]
     return {

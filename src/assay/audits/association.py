@@ -19,7 +19,7 @@ import numpy as np
 
 from assay.audits.base import DataAudit, check_known, spread_out
 from assay.audits.effects import EVIDENCE
-from assay.core import Estimate, Finding, Floats, Grid, Interval, Judgement, Scored, Statistic
+from assay.core import Estimate, Finding, Floats, Grid, Judgement, Limits, Scored, Statistic
 from assay.datasets import association
 from assay.datasets.association import SET_KEYS, AssociationTest, WordSet
 from assay.errors import DataError
@@ -203,7 +203,7 @@ class Association(DataAudit):
             *(Finding.of(answer, test.name, "p_value", p, n=n, versus=side) for side, p in sides.items()),
         ]
 
-    def _interval(self, test: AssociationTest, outcome: weat.AssociationEffect) -> Interval | None:
+    def _interval(self, test: AssociationTest, outcome: weat.AssociationEffect) -> Limits | None:
         """The interval of an effect size, where the test can be judged.
 
         A test that is too small to be passed is judged where it fails. One in which all words score alike

@@ -70,7 +70,7 @@ class Position(BlindSpot, TextAudit):
                         texts[f"{kind}/{position}/{number}"] = damaged or record.gold
         return texts
 
-    def _noise(self, position: degenerate.Position, kind: degenerate.ErrorKind) -> Perturbation:
+    def _noise(self, position: degenerate.Where, kind: degenerate.ErrorKind) -> Perturbation:
         """What damages a span at a position: by words of the corpus, or by tokens of a model."""
         if self.unit == "token":
             return TokenError(self.span, position, kind, self.tokenizer)

@@ -32,7 +32,7 @@ from assay.models.lazy import wait_passively
 # called, so that help and version stay quick.
 MODULES: dict[str, Any] = toml_file("help", "commands")["modules"]
 MOVED: dict[str, str] = toml_file("help", "commands")["moved"]
-GROUPS = ("mitigate", "papers")  # commands that have commands of their own
+_GROUPS = ("mitigate", "papers")  # commands that have commands of their own
 COMMANDS = {name: module for module, listed in MODULES.items() for name in listed["commands"]}
 _USAGE: Any = typer.BadParameter.__base__  # every mistake that the parser of options finds
 
@@ -46,7 +46,7 @@ _PATHS = ("Symlink loop", "Could not determine home")
 def command_of(name: str) -> Any:
     """A command or group of commands by name."""
     module = importlib.import_module(f"assay.cli.{COMMANDS[name]}")
-    function = getattr(module, name if name in GROUPS else f"{name.replace('-', '_')}_command")
+    function = getattr(module, name if name in _GROUPS else f"{name.replace('-', '_')}_command")
     if isinstance(function, typer.Typer):
         return get_command(function)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

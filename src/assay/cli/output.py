@@ -17,7 +17,7 @@ from assay.errors import AuditError
 if TYPE_CHECKING:
     from assay.core import Asked
     from assay.engine.session import Session
-    from assay.reading.gate import Outcome
+    from assay.reading.gate import GateOutcome
     from assay.reading.results import StoredRun
     from assay.vocabulary import Gate
 
@@ -135,7 +135,7 @@ def _print_run_notes(done: StoredRun, *, said: Sequence[str], quiet: bool) -> No
     typer.echo(f"note: {more}{done.findings.height:,} findings are in the report and with --json", err=True)
 
 
-def print_outcomes(checked: Sequence[Outcome], gate: str, unchecked: Sequence[str]) -> None:
+def print_outcomes(checked: Sequence[GateOutcome], gate: str, unchecked: Sequence[str]) -> None:
     """Print the requirements that failed and what was not checked; exit with status 1 if any failed."""
     broken = [outcome for outcome in checked if outcome.is_broken]
     known = sum(outcome.known for outcome in checked)

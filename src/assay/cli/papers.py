@@ -20,10 +20,10 @@ from assay.files import toml_file
 
 if TYPE_CHECKING:
     from assay.engine.session import Session
-    from assay.papers import Checked, Place
+    from assay.papers import Checked, PublishedCell
     from assay.papers.curve import Curve
     from assay.papers.propagate import Effect
-    from assay.papers.recipes import Recipe
+    from assay.papers.recipes import TableRecipe
 
 Folder = Annotated[Path | None, typer.Option(metavar="DIR")]
 _REWARDS = (
@@ -63,7 +63,7 @@ def reproduce_command(
 
     With -m your own metrics join a table, in the paper's protocol, and stand where their figures put them.
     """
-    from assay.papers import Place
+    from assay.papers import PublishedCell
 
     if not (recipe or all_ or quick):
         _list_recipes(request.json)
@@ -75,7 +75,7 @@ def reproduce_command(
         )
     _check_folder(data)
     with _released(data) as folder:
-        place, session = Place(folder, weights == "hub", long), request.session()
+        place, session = PublishedCell(folder, weights == "hub", long), request.session()
         if request.metric:
             _print_own(chosen, o.read_specs(request.metric), place, session, latex=latex, json=request.json)
         elif not _reproduce_all(chosen, place, session, latex=latex, json=request.json, docs=docs):
@@ -84,7 +84,7 @@ def reproduce_command(
             )
 
 
-def _chosen(named: Sequence[str], *, every: bool, quick: bool) -> list[Recipe]:
+def _chosen(named: Sequence[str], *, every: bool, quick: bool) -> list[TableRecipe]:
     """The recipes that were named, or all of them, or all that take seconds."""
     from assay.papers import find_recipe, recipes
 
@@ -96,7 +96,13 @@ def _chosen(named: Sequence[str], *, every: bool, quick: bool) -> list[Recipe]:
 
 
 def _reproduce_all(
-    chosen: Sequence[Recipe], place: Place, session: Session, *, latex: bool, json: bool, docs: Path | None
+    chosen: Sequence[TableRecipe],
+    place: PublishedCell,
+    session: Session,
+    *,
+    latex: bool,
+    json: bool,
+    docs: Path | None,
 ) -> bool:
     """Print every recipe as soon as it is done; whether any cell was run."""
     from assay.papers import count, reproduce
@@ -188,10 +194,16 @@ def _list_recipes(json: bool) -> None:
 
 
 def _print_own(
-    chosen: Sequence[Recipe], specs: Sequence[str], place: Place, session: Session, *, latex: bool, json: bool
+    chosen: Sequence[TableRecipe],
+    specs: Sequence[str],
+    place: PublishedCell,
+    session: Session,
+    *,
+    latex: bool,
+    json: bool,
 ) -> None:
     """The user's metrics in published tables, each figure with its place among the printed ones."""
-    from assay.papers.own import own_cells, standing
+    from assay.papers.own import own_cells, own_standing
     from assay.papers.page import latex_table
 
     rows: list[dict[str, Any]] = []
@@ -200,7 +212,7 @@ def _print_own(
         rows += [
             {
                 "table": table.name, "row": item.cell.row, "column": item.cell.column, "ours": item.shown,
-                "stands": standing(item, table),
+                "stands": own_standing(item, table),
             }
             for item in mine
         ]  # fmt: skip
@@ -219,8 +231,8 @@ def _row(item: Checked) -> dict[str, Any]:
     return {**place, "ours": item.ours, "difference": item.difference, "verdict": item.verdict}
 
 
-def _print_table(table: Recipe, checked: Sequence[Checked], latex: bool) -> None:
-    from assay.papers.page import latex_table, reasons, summary
+def _print_table(table: TableRecipe, checked: Sequence[Checked], latex: bool) -> None:
+    from assay.papers.page import latex_table, page_summary, reasons
 
     if latex:
         typer.echo(latex_table(table, checked))
@@ -236,7 +248,7 @@ def _print_table(table: Recipe, checked: Sequence[Checked], latex: bool) -> None
     if rows:
         typer.echo(f"{table.name}: {table.title}")
         print_columns(rows)
-    typer.echo(f"{table.name}: {summary(checked)}")
+    typer.echo(f"{table.name}: {page_summary(checked)}")
     for reason in reasons([item for item in checked if item.ours is None]):
         typer.echo(f"  {reason}")
 
@@ -261,14 +273,16 @@ def propagate_command(
 
     The best of N captions is taken, or the captioner is trained, with the metric as the reward.
     """
-    from assay.names.spec import parse
+    from assay.names.spec import parse_spec
     from assay.papers.propagate import Experiment, own_world, propagate, rendered_world
 
     if (model is None) != (data is None):
         raise SpecError("a captioner of your own needs both --model and --data")
     if device is not None:
         os.environ["ASSAY_DEVICE"] = device
-    rewards, columns = ([parse(text) for text in texts] for texts in (request.metric or _REWARDS, _COLUMNS))
+    rewards, columns = (
+        [parse_spec(text) for text in texts] for texts in (request.metric or _REWARDS, _COLUMNS)
+    )
     effects = propagate(
         rewards, range(seeds), Experiment(**o.given(epochs=epochs, samples=samples, batch=batch, rate=rate)),
         own_world(model, data) if model and data else rendered_world(scenes),

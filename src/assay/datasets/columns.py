@@ -132,7 +132,7 @@ def _as_path(item: str | os.PathLike[str], columns: Columns | None) -> Path:
 
 def _rows(table: Any) -> list[dict[str, Any]]:
     """The records of a table; a cell without a value is left out."""
-    rows = [{str(name): plain(value) for name, value in record.items()} for record in _records(table)]
+    rows = [{str(name): _plain(value) for name, value in record.items()} for record in _records(table)]
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
@@ -175,7 +175,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A cell as JSON would hold it; None where there is no value.
 
     A whole number becomes an int: pandas makes floats of whole numbers in a column with gaps.
@@ -190,10 +190,10 @@ def plain(value: Any) -> Any:
     if type(value).__name__ in _ABSENT:
         return None
     if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     for method in ("tolist", "to_list"):  # numpy's arrays and numbers, a polars series
         if hasattr(value, method):
-            return plain(getattr(value, method)())
+            return _plain(getattr(value, method)())
     return str(value)

@@ -27,7 +27,7 @@ from assay.models.weights import build_folder, cache_folder
 from assay.recipe import digest, generator
 
 Skew = Literal["balanced", "paper"]  # the paper's counts, with their odds sharpened
-GROUPS = ("man", "woman")
+_GROUPS = ("man", "woman")
 _VERSION, _TRAINING_VERSION = "1", "2"  # of the code that draws and that trains: parts of the recipes
 
 
@@ -36,7 +36,7 @@ def _table() -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class _Scene:
     """What a picture shows; `key` is the seed of everything else in it."""
 
     caption: CaptionPair
@@ -65,35 +65,35 @@ def shares_of_men(skew: Skew) -> dict[str, float]:
     """How often the person of each concept is a man."""
     power, shares = _table()["skew_power"] if skew == "paper" else 0.0, {}
     for path, both in concept_captions().items():
-        men, women = (both[group].count ** power for group in GROUPS)
+        men, women = (both[group].count ** power for group in _GROUPS)
         shares[path] = men / (men + women)
     return shares
 
 
-def draw_scenes(count: int, seed: int, part: str, skew: Skew) -> list[Scene]:
+def draw_scenes(count: int, seed: int, part: str, skew: Skew) -> list[_Scene]:
     """Scenes of evenly drawn concepts; `part` keeps the draws of training and test apart."""
     rng, shares = generator(seed, "scenes", part), shares_of_men(skew)
     paths = sorted(shares)
     chosen = [rng.choice(paths) for _ in range(count)]
-    groups = [GROUPS[rng.random() >= shares[path]] for path in chosen]
+    groups = [_GROUPS[rng.random() >= shares[path]] for path in chosen]
     listed = enumerate(zip(chosen, groups, strict=True))
     return [make_scene(path, group, f"{seed}/{part}/{number}") for number, (path, group) in listed]
 
 
-def make_scene(path: str, group: str, key: str) -> Scene:
+def make_scene(path: str, group: str, key: str) -> _Scene:
     """A scene of a concept and group, with cues of gender drawn for it."""
     rng, table = generator(0, "scene", f"{path}/{group}/{key}"), _table()
-    other = GROUPS[group == GROUPS[0]]
+    other = _GROUPS[group == _GROUPS[0]]
     ambiguous = rng.random() < table["ambiguous"]
     shown = []
     for cue in table["cues"].values():
         value = cue[group if rng.random() < cue["usual"] else other]
         shown.append(cue.get("ambiguous", value) if ambiguous else value)
     hair, clothes, build = shown
-    return Scene(concept_captions()[path][group], (hair, clothes, build), key)
+    return _Scene(concept_captions()[path][group], (hair, clothes, build), key)
 
 
-def draw(scene: Scene) -> NDArray[np.uint8]:
+def draw(scene: _Scene) -> NDArray[np.uint8]:
     """The picture of a scene, (size, size, 3)."""
     from PIL import Image as Pillow
     from PIL import ImageDraw
@@ -126,7 +126,7 @@ def reworded(caption: CaptionPair, group: str, rng: Random) -> str:
     """A caption of the concept that names `group`, in one of several wordings."""
     wordings = _table()["wordings"]
     text = caption.good if group == caption.group else caption.bad
-    word = rng.choice(wordings["words"])[GROUPS.index(group)]
+    word = rng.choice(wordings["words"])[_GROUPS.index(group)]
     prefix = wordings["prefix"] if rng.random() < 0.5 else ""
     text = text.replace(f"a {group} ", f"a {word} ", 1)
     return prefix + str(rng.choice(wordings["frames"])).format(wording=text)
@@ -139,7 +139,7 @@ def recipe_digest() -> str:
     return digest(_VERSION, json.dumps([tables, counts]))
 
 
-def rendered(scenes: Sequence[Scene]) -> list[Image]:
+def rendered(scenes: Sequence[_Scene]) -> list[Image]:
     """The pictures of scenes as files CATEGORY/CONCEPT/GROUP/KEY.png, drawn once and kept in the cache."""
     from PIL import Image as Pillow
 
@@ -155,9 +155,9 @@ def rendered(scenes: Sequence[Scene]) -> list[Image]:
     return images_at([folder / file for file in files])
 
 
-def even_scenes(per_group: int, seed: int) -> list[Scene]:
+def even_scenes(per_group: int, seed: int) -> list[_Scene]:
     """As many scenes of either group of every concept, whatever the skew: what is measured on."""
-    cells = product(concept_captions(), GROUPS, range(per_group))
+    cells = product(concept_captions(), _GROUPS, range(per_group))
     return [make_scene(path, group, f"{seed}/even/{number}") for path, group, number in cells]
 
 
@@ -168,7 +168,7 @@ def rendered_captions(per_group: int, seed: int) -> list[CaptionPair]:
     return [replace(s.caption, id=f"{s.caption.id}/{s.key}", count=1, image=image) for s, image in pairs]
 
 
-def as_samples(scenes: Sequence[Scene]) -> list[Sample]:
+def as_samples(scenes: Sequence[_Scene]) -> list[Sample]:
     """Scenes as a captioner reads them: pictures, their right captions and references."""
     pairs = zip(scenes, rendered(scenes), strict=True)
     return [Sample(scene.caption.good, scene.caption.references, None, image) for scene, image in pairs]
@@ -220,7 +220,7 @@ def clip_folder(name: str) -> Path:
 def _train(folder: Path, skew: Skew) -> None:
     course, captions = _table()["clip"], concept_captions()
     scenes = draw_scenes(course["pictures"], 0, "clip", skew)
-    classes = list(product(captions, GROUPS))
+    classes = list(product(captions, _GROUPS))
     places = {named: place for place, named in enumerate(classes)}
     labels = np.array([places[scene.path, scene.caption.group] for scene in scenes])
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from assay.core import Floats, Metric
 
-log = logging.getLogger("assay")
-Integers = NDArray[np.int64]
+_log = logging.getLogger("assay")
+RowNumbers = NDArray[np.int64]
 # SQLite puts bytes of a damaged file into its messages, and Python then cannot read the message.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 # The steps from one version of the file to the next.
@@ -35,21 +35,21 @@ _CHUNK = 900  # keys per query; SQLite's oldest limit of variables is 999
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ScoreTable:
     """Scores of samples: (n, outputs), nan = absent; and by note, what was counted in each sample."""
 
     values: Floats
-    notes: dict[str, Integers] = field(default_factory=dict)
+    notes: dict[str, RowNumbers] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls, rows: int, metric: Metric) -> Table:
+    def empty(cls, rows: int, metric: Metric) -> ScoreTable:
         return cls(np.full((rows, max(1, len(metric.outputs))), np.nan))
 
-    def column(self, note: str) -> Integers:
+    def column(self, note: str) -> RowNumbers:
         """The counts of a note, which are zeros at first."""
         return self.notes.setdefault(note, np.zeros(len(self.values), dtype=np.int64))
 
-    def fill(self, places: Integers, values: Floats, notes: Mapping[str, Integers]) -> None:
+    def fill(self, places: RowNumbers, values: Floats, notes: Mapping[str, RowNumbers]) -> None:
         """Write the rows at `places`."""
         self.values[places] = values
         for name, counts in notes.items():
@@ -87,13 +87,13 @@ class ScoreCache:
             self.path.replace(aside)
             for ending in ("-wal", "-shm"):
                 self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
-            log.warning("the cache %s is damaged; moved to %s and begun anew", self.path, aside.name)
+            _log.warning("the cache %s is damaged; moved to %s and begun anew", self.path, aside.name)
 
     def _give_up(self, error: Exception) -> sqlite3.Connection:
         if isinstance(error, sqlite3.DatabaseError) and "malformed" in str(error):
             with suppress(OSError):
                 self._set_aside()  # else every later run would go without a cache
-        log.warning("the cache %s cannot be used (%s); this run's scores stay in memory", self.path, error)
+        _log.warning("the cache %s cannot be used (%s); this run's scores stay in memory", self.path, error)
         self.path = None
         self._ids.clear()
         return _connect(":memory:")
@@ -126,7 +126,7 @@ class ScoreCache:
         query = "SELECT id FROM signatures WHERE text = ?"
         return int(connection.execute(query, (signature,)).fetchone()[0])
 
-    def get(self, signature: str, keys: Sequence[bytes], table: Table) -> Integers:
+    def get(self, signature: str, keys: Sequence[bytes], table: ScoreTable) -> RowNumbers:
         """Fill in the rows that are stored and undamaged; returns their places."""
         number = self._id(signature)
         places: list[int] = []
@@ -160,17 +160,17 @@ class ScoreCache:
         try:
             yield from self._connection.execute(query, values)
         except _ERRORS as error:
-            log.warning("part of the cache %s cannot be read (%s); scored again", self.path, error)
+            _log.warning("part of the cache %s cannot be read (%s); scored again", self.path, error)
 
     def _drop(self, number: int, key: bytes) -> None:
         if not self._dropped:  # once: there may be thousands
-            log.warning(
+            _log.warning(
                 "a damaged row of the cache %s was dropped; it and others like it are scored again", self.path
             )
         self._dropped = True
         self._write("DELETE FROM scores WHERE signature = ? AND key = ?", [(number, key)])
 
-    def put(self, signature: str, keys: Sequence[bytes], table: Table, places: Integers) -> None:
+    def put(self, signature: str, keys: Sequence[bytes], table: ScoreTable, places: RowNumbers) -> None:
         """Remember the rows at `places`, all or none."""
         number = self._id(signature)
         counts = {name: table.notes[name][places] for name in sorted(table.notes)}

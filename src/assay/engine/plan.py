@@ -11,7 +11,7 @@ import numpy as np
 
 from assay import vocabulary
 from assay.core import Asked, Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
-from assay.engine.cache import ScoreCache, Table
+from assay.engine.cache import ScoreCache, ScoreTable
 from assay.engine.languages import Spoken, foreign_to, mixed_with, spoken_in
 from assay.engine.questions import UNLIMITED, Limits, asked, questions_of
 from assay.engine.scoring import (
@@ -28,12 +28,12 @@ from assay.engine.unfold import unusual_reasons
 from assay.errors import AuditError
 from assay.grouping import grouped
 from assay.models.weights import CARRIERS, present
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 Work = Mapping[str, Sequence[Case | Grid]]  # what must be scored, by audit
 # How many of an audit's `quick_items` a metric reads at --size quick, by what a text costs: an encoder all,
 # a fifth where a model reads token by token. A metric without a model reads every item there is.
-_SHARES: Mapping[vocabulary.Cost, float | None] = {"words": None, "encoder": 1.0, "causal": 0.2}
+_SHARES: Mapping[vocabulary.CostClass, float | None] = {"words": None, "encoder": 1.0, "causal": 0.2}
 _ROUNDS = 200  # of a search
 _SLOW = 10.0  # seconds that people are not left waiting without any answer
 _CHARACTERS_PER_TOKEN = 4.3  # English under the encoders' word pieces, measured on the embedded corpora
@@ -93,7 +93,7 @@ def _not_cached(metric: Metric | SetMetric, unique: list[Sample], cache: ScoreCa
     if not isinstance(metric, Metric) or not metric.cacheable or metric.parts:
         return unique
     keys = [bytes.fromhex(sample.key) for sample in unique]
-    known = set(cache.get(metric.signature, keys, Table.empty(len(unique), metric)).tolist())
+    known = set(cache.get(metric.signature, keys, ScoreTable.empty(len(unique), metric)).tolist())
     return [sample for place, sample in enumerate(unique) if place not in known]
 
 
@@ -282,7 +282,7 @@ def panel_of(audit: Audit, measures: Sequence[Measure]) -> dict[str, Measure]:
     """The further metrics that an audit asks, beside those asked for, by spec."""
     labels = {measure.label for measure in measures}
     specs = dict.fromkeys([*audit.panel(), *audit.companions(measures)])
-    return {spec: parse(spec) for spec in specs if spec not in labels}
+    return {spec: parse_spec(spec) for spec in specs if spec not in labels}
 
 
 def panel_work(audit: Audit, spec: str, work: Work) -> Work:

@@ -10,7 +10,7 @@ from assay.engine.cache import ScoreCache
 from assay.engine.scoring import TOKENS_READ, TOKENS_WRITTEN, samples_in, unique_samples
 from assay.engine.session import Session
 from assay.engine.unfold import describe_measure
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 # Through a causal language model at --size quick. It is enough for swap, attention, frequent-ngram and
 # truncation-direction; copy-source alone would take 13,000 more, for two verdicts.
@@ -73,7 +73,7 @@ def questions_of(measure: Measure, audit: Audit, items: Iterable[Case | Grid]) -
     """
     cases = list(items)
     parts = [(measure, [*cases, *audit.foreseen(describe_measure(measure))])]
-    parts += [(parse(spec), list(audit.companion_cases(cases))) for spec in audit.companions([measure])]
+    parts += [(parse_spec(spec), list(audit.companion_cases(cases))) for spec in audit.companions([measure])]
     counts = [asked(one.metric, unique_samples(one.metric, samples_in(part))) for one, part in parts]
     return sum(count.questions for count in counts if count)
 

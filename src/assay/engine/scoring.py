@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from assay.core import Case, Explanation, Floats, Grid, Measure, Metric, Sample, Scored, SetMetric
-from assay.engine.cache import Integers, ScoreCache, Table
+from assay.engine.cache import RowNumbers, ScoreCache, ScoreTable
 from assay.engine.session import Session
 from assay.engine.unfold import FAILED, score_sets, unfold
 from assay.engine.workers.batch import Batch, apart, as_numbers, call_metric, quote, rare_collections
@@ -75,7 +75,7 @@ def pace_key(metric: Metric | SetMetric) -> str:
 
 
 @rare_collections()
-def score_samples(measure: Measure, samples: Sequence[Sample], session: Session) -> Table:
+def score_samples(measure: Measure, samples: Sequence[Sample], session: Session) -> ScoreTable:
     """All outputs for each sample; equal samples are scored once, ever."""
     metric = measure.metric
     if not isinstance(metric, Metric):
@@ -93,24 +93,24 @@ def score_samples(measure: Measure, samples: Sequence[Sample], session: Session)
         if seen is not None:
             places[index] = unique.setdefault(seen, len(unique))
     table = _score_unique(measure, metric, list(unique), session)
-    return Table(table.values[places], {name: counts[places] for name, counts in table.notes.items()})
+    return ScoreTable(table.values[places], {name: counts[places] for name, counts in table.notes.items()})
 
 
-def _score_hybrid(metric: Metric, samples: Sequence[Sample], session: Session) -> Table:
+def _score_hybrid(metric: Metric, samples: Sequence[Sample], session: Session) -> ScoreTable:
     tables = [score_samples(part, samples, session) for part in metric.parts]
     columns = [table.values[:, part.column] for part, table in zip(metric.parts, tables, strict=True)]
-    notes: dict[str, Integers] = {}
+    notes: dict[str, RowNumbers] = {}
     for table in tables:
         for name, counts in table.notes.items():
             notes[name] = notes[name] + counts if name in notes else counts
-    return Table(metric.combine(np.stack(columns, axis=1))[:, None], notes)
+    return ScoreTable(metric.combine(np.stack(columns, axis=1))[:, None], notes)
 
 
-def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], session: Session) -> Table:
+def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], session: Session) -> ScoreTable:
     """Scores from the cache or the engine, and one empty row."""
     began = time.perf_counter()
     keys = [bytes.fromhex(sample.key) for sample in samples]
-    table = Table.empty(len(samples) + 1, metric)
+    table = ScoreTable.empty(len(samples) + 1, metric)
     missing = np.arange(len(samples))
     if metric.cacheable:
         known = session.cache.get(metric.signature, keys, table)
@@ -129,13 +129,13 @@ def _compute(
     measure: Measure,
     metric: Metric,
     wanted: Sequence[Sample],
-    missing: Integers,
+    missing: RowNumbers,
     keys: Sequence[bytes],
-    table: Table,
+    table: ScoreTable,
     session: Session,
 ) -> None:
     """Run the engine over the missing samples; rows go to the cache as they come."""
-    waiting: list[Integers] = []
+    waiting: list[RowNumbers] = []
     bill, spent = session.bill, session.bill.state
     last, seconds = time.monotonic(), 0.0
     lengths = np.array([len(sample.hypothesis) + 1 for sample in wanted], dtype=np.float64)
@@ -165,7 +165,7 @@ def _compute(
         session.cache.book(f"{TOKENS_WRITTEN}|{metric.signature}", written, calls)
 
 
-def _fill(table: Table, batch: Batch, missing: Integers) -> Integers:
+def _fill(table: ScoreTable, batch: Batch, missing: RowNumbers) -> RowNumbers:
     """Write a batch into the table. Returns the places to cache: a later run tries failures again."""
     failed = np.array([index for index, _ in batch.failures], dtype=np.int64)
     if len(failed):
@@ -197,7 +197,7 @@ def score_grid(measure: Measure, grid: Grid, session: Session, known: dict[str, 
 def _cached_grid(measure: Measure, metric: Metric, grid: Grid, session: Session) -> Floats:
     """A grid from the cache, else computed and put there."""
     signature, keys = f"{metric.signature}|output:{measure.output}", [bytes.fromhex(grid.key)]
-    table = Table(np.full((1, len(grid.rows) * len(grid.columns)), np.nan))  # the grid is one row
+    table = ScoreTable(np.full((1, len(grid.rows) * len(grid.columns)), np.nan))  # the grid is one row
     if not metric.cacheable or not len(session.cache.get(signature, keys, table)):
         began, failures = time.perf_counter(), len(session.failures)
         call_metric(metric, metric.prepare, "while it loaded")

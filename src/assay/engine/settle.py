@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from assay.core import Audit, Finding, Interval, Judgement, Statistic
+from assay.core import Audit, Finding, Judgement, Limits, Statistic
 from assay.engine.coverage import STATISTIC, Answered
 from assay.errors import AuditError
 from assay.grouping import grouped
@@ -60,7 +60,7 @@ def _covered(finding: Finding, answered: Answered | None) -> Finding:
 
 def _settled(audit: Audit, finding: Finding) -> Finding:
     """One finding with its verdict, and what a reader needs beside that verdict."""
-    statistic = declared(audit, finding)
+    statistic = declared_statistics(audit, finding)
     if statistic.bad is None or finding.ci is None:
         return finding
     bounds = bounds_of(statistic, bar_of(audit, statistic))
@@ -73,7 +73,7 @@ def _settled(audit: Audit, finding: Finding) -> Finding:
     return replace(named, sentence=sentence_of(audit, statistic, named))
 
 
-def declared(audit: Audit, finding: Finding) -> Statistic:
+def declared_statistics(audit: Audit, finding: Finding) -> Statistic:
     """The declaration of a finding's statistic."""
     for statistic in audit.statistics:
         if statistic.name == finding.statistic:
@@ -92,7 +92,7 @@ def bar_of(audit: Audit, statistic: Statistic) -> float:
     return float(statistic.bar or 0.0)
 
 
-def bounds_of(statistic: Statistic, bar: float) -> Interval:
+def bounds_of(statistic: Statistic, bar: float) -> Limits:
     """The values that are good: below the bar, above it, or no farther than it from the centre."""
     if statistic.bad == "high":
         return -math.inf, bar
@@ -101,7 +101,7 @@ def bounds_of(statistic: Statistic, bar: float) -> Interval:
     return statistic.centre - abs(bar), statistic.centre + abs(bar)
 
 
-def verdict_of(interval: Interval, bounds: Interval) -> Verdict:
+def verdict_of(interval: Limits, bounds: Limits) -> Verdict:
     """Fail wholly beyond the bounds, pass wholly within, inconclusive where the interval touches both sides.
 
     >>> [verdict_of(interval, (75.0, 100.0)) for interval in ((40.0, 60.0), (75.0, 90.0), (70.0, 80.0))]
@@ -113,7 +113,7 @@ def verdict_of(interval: Interval, bounds: Interval) -> Verdict:
     return "pass" if floor <= low and high <= ceiling else "inconclusive"
 
 
-def items_to_settle(finding: Finding, bounds: Interval) -> int | None:
+def items_to_settle(finding: Finding, bounds: Limits) -> int | None:
     """About how many items would settle an inconclusive finding if its value stayed as it is.
 
     The width of an interval shrinks with the square root of their number; None where too many would be

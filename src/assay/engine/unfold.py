@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from assay.core import Case, Floats, Measure, Metric, Sample, Scored, SetMetric
-from assay.engine.cache import Table
+from assay.engine.cache import ScoreTable
 from assay.engine.session import Session
 from assay.engine.workers.batch import apart, as_numbers, call_metric
 from assay.errors import MetricError
@@ -32,7 +32,7 @@ _REASONS: dict[str, str] = _FACTS["reasons"]
 _SENTENCES: dict[str, str] = _FACTS["sentences"]
 
 
-def unfold(measure: Measure, cases: Mapping[str, Sequence[Case]], table: Table) -> dict[str, Scored]:
+def unfold(measure: Measure, cases: Mapping[str, Sequence[Case]], table: ScoreTable) -> dict[str, Scored]:
     """Each audit's values by role, from the scores of all audits' samples in order."""
     scored: dict[str, Scored] = {}
     about = describe_measure(measure)
@@ -173,7 +173,9 @@ def _warn_of_small_sets(
     return {"held_back": smallest < metric.smallest, "caution": "; ".join(cautions)}
 
 
-def count_notes(measure: Measure, samples: Sequence[Sample], table: Table, start: int = 0) -> Counter[str]:
+def count_notes(
+    measure: Measure, samples: Sequence[Sample], table: ScoreTable, start: int = 0
+) -> Counter[str]:
     """What was counted in the samples whose rows begin at `start`; zeros are left out."""
     rows = slice(start, start + len(samples))
     columns = {name: counts[rows] for name, counts in table.notes.items()}

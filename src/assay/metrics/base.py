@@ -43,7 +43,7 @@ class Neural:
     def pins(self) -> Mapping[str, str]:
         digests = {name: weights.pin(getattr(self, name)) for name in type(self).weights if name != "model"}
         digests |= model_pins(self.model, self.base, self.tokenizer)
-        return {**digests, "adapter": adapters.folder_digest(self.adapter)} if self.adapter else digests
+        return {**digests, "adapter": adapters.adapter_digest(self.adapter)} if self.adapter else digests
 
     @property
     def shown(self) -> str:

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from assay.core import Answer, Floats, Measure, Metric, Sample
+from assay.core import Floats, Measure, Metric, Sample, ScoreAnswer
 from assay.errors import SpecError
 from assay.vocabulary import Need
 
@@ -48,7 +48,7 @@ class Hybrid(Metric):
     def combine(self, parts: Floats) -> Floats:
         return np.asarray(parts @ np.asarray(self.scales))
 
-    def score(self, samples: Sequence[Sample]) -> Answer:
+    def score(self, samples: Sequence[Sample]) -> ScoreAnswer:
         """Score the parts and combine them; a run scores the parts on their own instead."""
         columns = []
         for member in self.members:

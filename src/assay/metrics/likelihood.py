@@ -16,7 +16,7 @@ from assay.metrics.base import Neural, Shortened, scored
 from assay.metrics.text import Reduce, reduced, segments
 from assay.models.encoder import Differentiable, Texts
 from assay.models.lazy import torch
-from assay.models.likelihood import LogProbs, Row, causal, masked, pieces, start_id, translated
+from assay.models.likelihood import LogProbs, TokenRow, causal, masked, pieces, start_id, translated
 from assay.models.torch import IdsAndCuts, Loaded, Overlong, Precision, content_ids, padded, tokenize_within
 
 Scale = Literal["perplexity", "log"]
@@ -166,14 +166,16 @@ class GptScore(Neural, Metric):
         means = [[float(v.mean()) for v in logs[part] if len(v)] for part in segments(map(len, given))]
         return Scores([reduced(values, self.reduce) for values in means], {"truncated": cuts})
 
-    def _rows(self, loaded: Loaded, samples: Sequence[Sample], given: _Given) -> tuple[list[Row], list[int]]:
+    def _rows(
+        self, loaded: Loaded, samples: Sequence[Sample], given: _Given
+    ) -> tuple[list[TokenRow], list[int]]:
         """Return the ids given and scored, one row per given text, and the ids cut per sample."""
         before, after = split_template(self.template)
         contexts = content_ids(loaded, [before.replace("{given}", text) for texts in given for text in texts])
         # Of an empty hypothesis nothing is scored, not even the template's space.
         texts = [after + text if (text := sample.hypothesis.strip()) else "" for sample in samples]
         start = start_id(loaded)
-        rows: list[Row] = []
+        rows: list[TokenRow] = []
         cuts = []
         for ids, part in zip(content_ids(loaded, texts), segments(map(len, given)), strict=True):
             scored = ids[: loaded.limit // 2]

@@ -25,7 +25,7 @@ from assay.metrics.text import Counts, Tokenize, reduced, segments, tokens, word
 from assay.vocabulary import NonNegative
 
 Symbols = str | tuple[str, ...]
-Integers = NDArray[np.int64]
+_Integers = NDArray[np.int64]
 Bits = dict[tuple[str, ...], float]
 _PIECE = 128  # pairs per round: their sorted n-grams fit the processor's cache
 _LARGEST = 2**62  # of the numbers that stand for a text's n-gram
@@ -35,20 +35,22 @@ _LARGEST = 2**62  # of the numbers that stand for a text's n-gram
 class _Counted:
     """Distinct n-grams of one order, as sorted numbers text * size + n-gram, with their counts."""
 
-    numbers: Integers
-    counts: Integers
+    numbers: _Integers
+    counts: _Integers
     size: int
-    starts: Integers  # where each text's n-grams start, and where the last one's end
+    starts: _Integers  # where each text's n-grams start, and where the last one's end
 
 
-def shared_ngrams(hypotheses: Sequence[Symbols], references: Sequence[Sequence[Symbols]], n: int) -> Integers:
+def shared_ngrams(
+    hypotheses: Sequence[Symbols], references: Sequence[Sequence[Symbols]], n: int
+) -> _Integers:
     """Return (hypotheses, n): n-grams of orders 1 to n shared with the references, clipped as BLEU clips."""
     pieces = [slice(start, start + _PIECE) for start in range(0, len(hypotheses), _PIECE)]
     rows = [_shared(hypotheses[piece], references[piece], n) for piece in pieces]
     return np.concatenate(rows) if rows else np.zeros((0, n), dtype=np.int64)
 
 
-def _shared(hypotheses: Sequence[Symbols], references: Sequence[Sequence[Symbols]], n: int) -> Integers:
+def _shared(hypotheses: Sequence[Symbols], references: Sequence[Sequence[Symbols]], n: int) -> _Integers:
     place: dict[Symbols, int] = {}
     hyp = np.array([place.setdefault(text, len(place)) for text in hypotheses])
     most = max(map(len, references))
@@ -78,7 +80,7 @@ def _count_orders(texts: Sequence[Symbols], n: int) -> Iterator[_Counted]:
         yield _Counted(numbers[first], np.diff(first, append=len(numbers)), size, starts)
 
 
-def _matches(counted: _Counted, hyp: Integers, ref: Integers) -> Integers:
+def _matches(counted: _Counted, hyp: _Integers, ref: _Integers) -> _Integers:
     """Sum over each hypothesis' n-grams the smaller of its count and the largest among its references."""
     starts = counted.starts[hyp]
     widths = counted.starts[hyp + 1] - starts
@@ -90,7 +92,7 @@ def _matches(counted: _Counted, hyp: Integers, ref: Integers) -> Integers:
     return np.bincount(pair, weights=shared, minlength=len(hyp)).astype(np.int64)
 
 
-def _look_up(counted: _Counted, wanted: Integers) -> Integers:
+def _look_up(counted: _Counted, wanted: _Integers) -> _Integers:
     """Return the counts of numbers, 0 where a number does not occur."""
     if not len(counted.numbers):
         return np.zeros_like(wanted)
@@ -113,7 +115,7 @@ class Matches:
     total: tuple[int, ...]
 
 
-def match_statistics(samples: Sequence[Sample], n: int, tokenize: Tokenize, lowercase: bool) -> Integers:
+def match_statistics(samples: Sequence[Sample], n: int, tokenize: Tokenize, lowercase: bool) -> _Integers:
     """Return length, closest length, matches and totals by order, in sacreBLEU's layout, per sample."""
     hypotheses = [tokens(sample.hypothesis, tokenize, lowercase) for sample in samples]
     references = [[tokens(text, tokenize, lowercase) for text in sample.references] for sample in samples]
@@ -364,7 +366,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _counts(hypotheses: Sequence[Symbols], references: Sequence[Symbols], n: int) -> Integers:
+def _counts(hypotheses: Sequence[Symbols], references: Sequence[Symbols], n: int) -> _Integers:
     """Return [hypothesis, reference, shared] n-gram counts by order, one row per pair."""
     shared = shared_ngrams(hypotheses, [[text] for text in references], n)
     hyp, ref = (
@@ -375,7 +377,7 @@ def _counts(hypotheses: Sequence[Symbols], references: Sequence[Symbols], n: int
     return np.stack([np.where(ref > 0, hyp, 0), ref, shared], axis=2).reshape(len(hypotheses), 3 * n)
 
 
-def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercase: bool) -> Integers:
+def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercase: bool) -> _Integers:
     """Return counts per (sample, reference): of characters, then of words, in sacreBLEU's layout."""
     pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
     if not pairs:
@@ -389,12 +391,12 @@ def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercas
     return np.concatenate([counts, _counts(words[0], words[1], word_order)], axis=1)
 
 
-def _by_order(statistics: Floats | Integers) -> Any:
+def _by_order(statistics: Floats | _Integers) -> Any:
     """Return the counts as [hypothesis, reference, shared], each (orders, rows)."""
     return statistics.reshape(len(statistics), statistics.shape[1] // 3, 3).T
 
 
-def chrf_scores(statistics: Floats | Integers, beta: float) -> Floats:
+def chrf_scores(statistics: Floats | _Integers, beta: float) -> Floats:
     """Return F of mean precision and mean recall over the orders that both texts have, times 100, per row."""
     hyp, ref, shared = _by_order(statistics)
     both = (hyp > 0) & (ref > 0)
@@ -403,7 +405,7 @@ def chrf_scores(statistics: Floats | Integers, beta: float) -> Floats:
     return 100 * _f_measures(precision / orders, recall / orders, beta)
 
 
-def nltk_scores(statistics: Integers, beta: float) -> Floats:
+def nltk_scores(statistics: _Integers, beta: float) -> Floats:
     """Return the mean over orders of F, as nltk.translate.chrf_score.sentence_chrf does, per row."""
     hyp, ref, shared = _by_order(statistics)
     both = shared > 0
@@ -419,7 +421,7 @@ def _f_measures(precision: Floats, recall: Floats, beta: float) -> Floats:
 
 def best_statistics(
     samples: Sequence[Sample], n: int, word_order: int, beta: float, lowercase: bool
-) -> Integers:
+) -> _Integers:
     """Return each sample's counts against the reference with the best F, the first of equals."""
     statistics = pair_statistics(samples, n, word_order, lowercase)
     values = chrf_scores(statistics, beta)

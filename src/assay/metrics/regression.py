@@ -19,7 +19,7 @@ from assay.errors import SpecError, WeightsError
 from assay.metrics.base import Neural, Shortened, reduced_scores
 from assay.metrics.text import Reduce
 from assay.models.encoder import Differentiable, Texts, logits
-from assay.models.estimator import Estimator, Reading, checkpoint_digest, load_estimator, read_groups
+from assay.models.estimator import Estimator, EstimatorOutput, checkpoint_digest, load_estimator, read_groups
 from assay.models.lazy import torch
 from assay.models.torch import Loaded, Precision, device, forward_rows, framed_rows, ids_within
 from assay.vocabulary import Need, NonNegative
@@ -325,7 +325,7 @@ _PENALTIES = {"minor": 1, "major": 5, "critical": 10}
 _WORST = 25
 
 
-def _label_table(readings: Sequence[Reading]) -> Floats | None:
+def _label_table(readings: Sequence[EstimatorOutput]) -> Floats | None:
     """Return the labels' probabilities of the hypothesis' tokens, weighted over its readings."""
     tables = [reading.labels for reading in readings if reading.labels is not None]
     if not tables:
@@ -351,7 +351,7 @@ def error_spans(labels: Floats, names: Sequence[str]) -> list[tuple[int, int, st
     return spans
 
 
-def _xcomet_score(estimator: Estimator, readings: Sequence[Reading]) -> float:
+def _xcomet_score(estimator: Estimator, readings: Sequence[EstimatorOutput]) -> float:
     """Return the weighted mean of the scores, each at most 1, and of 1 minus the errors' penalty."""
     scores = [min(reading.score, 1.0) for reading in readings]
     weights = _SCORE_WEIGHTS if len(scores) == len(_SCORE_WEIGHTS) else (sum(_SCORE_WEIGHTS),)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from assay.core import Answer, Metric, Sample
+from assay.core import Metric, Sample, ScoreAnswer
 from assay.metrics.text import Reduce, Tokenize, f_measure, memo, tokens, word_counts
 from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
@@ -43,7 +43,7 @@ class Rouge(Metric):
     tokenize: Tokenize = "rouge"
     reduce: Reduce = "max"
 
-    def score(self, samples: Sequence[Sample]) -> Answer:
+    def score(self, samples: Sequence[Sample]) -> ScoreAnswer:
         rows: list[Any] = [self._of(sample) if sample.references else None for sample in samples]
         return rows
 

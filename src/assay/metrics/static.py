@@ -19,7 +19,7 @@ from assay.metrics.base import best_matches, matching_explanation, unit
 from assay.metrics.text import Reduce, Tokenize, compare_references, distinct_texts, tokens
 from assay.models.vectors import Embeddings, embeddings
 from assay.models.weights import pin
-from assay.vocabulary import Cost
+from assay.vocabulary import CostClass
 
 _Rows = Mapping[str, list[int]]  # of the vectors, by text
 
@@ -84,7 +84,7 @@ class _Pooled(Static):
     """The cosine of one vector per text: vectors are looked up and added, no model is run."""
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> CostClass:
         return "words"
 
     @staticmethod

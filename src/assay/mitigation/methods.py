@@ -30,7 +30,7 @@ from assay.mitigation.data import counterfactuals, ordinary_pairs
 from assay.mitigation.proof import Proof, prove
 from assay.mitigation.train import with_key
 from assay.models import adapters
-from assay.names.spec import build, parse
+from assay.names.spec import build, parse_spec
 from assay.vocabulary import Need
 
 PARTNERS = ("bleu", "rougeL", "chrf")
@@ -54,11 +54,11 @@ def methods(
     """The metric itself first, then every method that applies to it."""
     for folder in folders:
         adapters.read_card(folder)
-    base = parse(spec)
+    base = parse_spec(spec)
     by_kind: dict[str, Iterator[Measure]] = {
         "original": iter([base]),
-        "adapter": (parse(with_key(spec, "adapter", folder)) for folder in folders),
-        "backbone": (parse(with_key(spec, "model", name)) for name in models),
+        "adapter": (parse_spec(with_key(spec, "adapter", folder)) for folder in folders),
+        "backbone": (parse_spec(with_key(spec, "model", name)) for name in models),
         "layer": layers(spec),
         "direction": directions(base),
         "hybrid": hybrids(spec, PARTNERS, WEIGHTS, session),
@@ -69,10 +69,10 @@ def methods(
 
 def layers(spec: str) -> Iterator[Measure]:
     """The metric on each of the layers below its own."""
-    own = getattr(parse(spec).metric, "layer", None)
+    own = getattr(parse_spec(spec).metric, "layer", None)
     if isinstance(own, int):
         for layer in range(1, own):
-            yield parse(with_key(spec, "layer", layer))
+            yield parse_spec(with_key(spec, "layer", layer))
 
 
 def directions(base: Measure) -> Iterator[Measure]:
@@ -88,12 +88,12 @@ def hybrids(
     spec: str, partners: Sequence[str], weights: Sequence[float], session: Session
 ) -> Iterator[Measure]:
     """Sums with n-gram metrics (Eq. 4 of caption), weighted in SDs of the scores of ordinary pairs."""
-    base = parse(spec)
+    base = parse_spec(spec)
     if not isinstance(base.metric, Metric):
         return
     own = score_deviation(base, session)
     for name in partners:
-        partner = parse(name)
+        partner = parse_spec(name)
         unit = own / max(score_deviation(partner, session), 1e-12)
         for weight in weights:
             factor = float(f"{weight * unit:.3g}")

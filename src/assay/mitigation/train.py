@@ -27,7 +27,7 @@ from assay.models import adapters
 from assay.models.encoder import Differentiable, Texts
 from assay.models.lazy import torch
 from assay.models.loading import read_tensors, write_tensors
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 from assay.reading.results import check_writable, write_text
 from assay.recipe import digest, generator
 
@@ -82,7 +82,7 @@ class Debiased:
 
 def debias(job: Job, session: Session) -> Debiased:
     """Train an adapter, save it, and run the audits with and without it."""
-    measure = parse(job.spec)
+    measure = parse_spec(job.spec)
     form = form_of(measure)
     # Everything that can be refused is refused before minutes of work.
     check_writable(job.out, mark=adapters.CARD)
@@ -100,7 +100,7 @@ def debias(job: Job, session: Session) -> Debiased:
     adapters.write(adapters.state(trainer.model), job.out, card)
     shutil.rmtree(trainer.scratch, ignore_errors=True)
     spec = with_key(job.spec, "adapter", job.out)
-    proof = prove([measure, parse(spec)], tests, job.human, run_folder, session, seed=job.plan.seed)
+    proof = prove([measure, parse_spec(spec)], tests, job.human, run_folder, session, seed=job.plan.seed)
     results = {"label": proof.labels[spec], "figures": [asdict(figure) for figure in proof.figures]}
     adapters.write(adapters.state(trainer.model), job.out, replace(card, results=results))
     return Debiased(spec, tuple(course.history), proof)

@@ -182,7 +182,7 @@ def restore(model: Any, file: Path) -> None:
     model.load_state_dict(tensors, strict=False)
 
 
-def folder_digest(folder: str) -> str:
+def adapter_digest(folder: str) -> str:
     """Return the SHA-256 of an adapter's tensors."""
     files = sorted(Path(folder).expanduser().glob("*.safetensors"))
     if not files:

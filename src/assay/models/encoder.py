@@ -28,7 +28,7 @@ from assay.models import weights
 from assay.models.lazy import torch
 from assay.models.loading import FORMATS, read_model, read_settings, read_tensors, weight_files
 from assay.models.memory import BoundedCache
-from assay.models.sizes import check_numbers
+from assay.models.sizes import check_config_numbers
 from assay.models.torch import (
     COUNTER,
     IdsAndCuts,
@@ -243,7 +243,7 @@ def _eager(folder: Path, place: str, content: str) -> Any:
 
 
 Texts = Sequence[tuple[str, str]]  # hypothesis, reference
-Form = Callable[[Loaded, Texts], "torch.Tensor"]  # (n, outputs)
+_Form = Callable[[Loaded, Texts], "torch.Tensor"]  # (n, outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class Differentiable:
     """
 
     load: Callable[[], Loaded]
-    score: Form
+    score: _Form
 
     def load_copy(self) -> Loaded:
         """Load a copy of the model to train, apart from the one that scores."""
@@ -344,7 +344,7 @@ def _dense(folder: Path) -> Any:
     if name not in ("Tanh", "Identity", "GELU", "ReLU", "Sigmoid"):
         raise WeightsError(f"{folder}/config.json has the activation {name}, which is not supported")
     sizes = int(settings["in_features"]), int(settings["out_features"])
-    check_numbers(sizes[0] * sizes[1], folder, weight_files(folder))
+    check_config_numbers(sizes[0] * sizes[1], folder, weight_files(folder))
     linear = torch.nn.Linear(*sizes, bool(settings.get("bias", True)))
     tensors = {
         key.removeprefix("linear."): tensor

@@ -216,7 +216,7 @@ def _sparsemax(scores: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EstimatorOutput:
     """One joint reading of some texts: its score, and the labels' probabilities of the hypothesis' tokens."""
 
     score: float
@@ -225,7 +225,9 @@ class Reading:
     cut: int
 
 
-def read_groups(estimator: Estimator, groups: Sequence[Sequence[str]], overlong: Overlong) -> list[Reading]:
+def read_groups(
+    estimator: Estimator, groups: Sequence[Sequence[str]], overlong: Overlong
+) -> list[EstimatorOutput]:
     """Read each group of texts, the hypothesis first, as one sequence joined as the tokenizer joins pairs."""
     encoder = estimator.encoder
     # What the tokenizer puts between two texts, found out on one word.
@@ -252,6 +254,8 @@ def read_groups(estimator: Estimator, groups: Sequence[Sequence[str]], overlong:
 
     answers = forward_rows(encoder, rows, forward)
     return [
-        Reading(score, None if table is None else table[: min(head, len(row))], tuple(row[:head]), cut)
+        EstimatorOutput(
+            score, None if table is None else table[: min(head, len(row))], tuple(row[:head]), cut
+        )
         for (score, table), row, head, cut in zip(answers, rows, heads, cuts, strict=True)
     ]

@@ -19,7 +19,7 @@ import numpy as np
 
 from assay.errors import WeightsError, install
 from assay.models.lazy import torch
-from assay.models.likelihood import Row, causal, start_id
+from assay.models.likelihood import TokenRow, causal, start_id
 from assay.models.loading import layer_list
 from assay.models.memory import BoundedCache
 from assay.models.torch import COUNTER, Loaded, content_ids, load
@@ -37,7 +37,7 @@ Fits = Callable[[int, str], bool]  # place, word
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MaskedPlace:
     """A word of a text by its characters, from start to end (exclusive)."""
 
     start: int
@@ -71,10 +71,10 @@ def fetch() -> str | None:
     return missing()
 
 
-_CHOICES = BoundedCache[dict[Place, Choices]](5_000)  # texts
+_CHOICES = BoundedCache[dict[MaskedPlace, Choices]](5_000)  # texts
 
 
-def likely_words(text: str, places: Sequence[Place], fits: Fits) -> Mapping[Place, Choices]:
+def likely_words(text: str, places: Sequence[MaskedPlace], fits: Fits) -> Mapping[MaskedPlace, Choices]:
     """The words that fit each place, by the model; places without any are left out."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         return {}  # half of a character: no tokenizer reads it
@@ -86,15 +86,17 @@ def likely_words(text: str, places: Sequence[Place], fits: Fits) -> Mapping[Plac
     return known
 
 
-def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> dict[Place, Choices]:
+def _choose(
+    loaded: Loaded, text: str, places: Sequence[MaskedPlace], fits: Fits
+) -> dict[MaskedPlace, Choices]:
     ids = content_ids(loaded, [text])[0][:_LONGEST]
     spans = _spans_of_tokens(loaded, text, places, ids)
     if not spans:
         return {}
     expected = _expected(loaded, ids, [span.start for span in spans.values()])
     following = _FOLLOWING_SHORT if len(ids) <= _SHORT else _FOLLOWING
-    rows: list[Row] = []
-    chosen: dict[Place, list[str]] = {}
+    rows: list[TokenRow] = []
+    chosen: dict[MaskedPlace, list[str]] = {}
     for (number, span), tokens in zip(spans.items(), expected, strict=True):
         fitting = {word: token for token, word in tokens if fits(number, word)}
         words = list(fitting)[:_RESCORED]
@@ -110,7 +112,7 @@ def _choose(loaded: Loaded, text: str, places: Sequence[Place], fits: Fits) -> d
 
 
 def _spans_of_tokens(
-    loaded: Loaded, text: str, places: Sequence[Place], ids: Sequence[int]
+    loaded: Loaded, text: str, places: Sequence[MaskedPlace], ids: Sequence[int]
 ) -> dict[int, range]:
     """The tokens of each place, by its number; places that do not begin and end with a token are left out.
 

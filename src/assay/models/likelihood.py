@@ -20,8 +20,8 @@ from assay.models.lazy import torch
 from assay.models.torch import COUNTER, Loaded, Overlong, in_batches, padded, within
 
 LogProbs = NDArray[np.float64]
-Row = tuple[tuple[int, ...], tuple[int, ...]]  # ids given, ids scored
-Tables = Callable[[Sequence[Row]], Iterable["torch.Tensor"]]
+TokenRow = tuple[tuple[int, ...], tuple[int, ...]]  # ids given, ids scored
+Tables = Callable[[Sequence[TokenRow]], Iterable["torch.Tensor"]]
 _START = "<|endoftext|>"  # stands before a text in training; smollm2's bos opens a chat turn instead
 _TREE_NODES = 512  # tokens per tree: the cost of attention grows with the square
 _LOGSUM_ROWS = 32  # rows of logits that fit a processor's cache while they are summed up
@@ -50,13 +50,15 @@ class Tree:
     paths: dict[int, list[int]] = field(default_factory=dict)  # sequence -> its nodes
 
 
-def causal(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
+def causal(loaded: Loaded, rows: Sequence[TokenRow]) -> list[LogProbs]:
     """Return log p of each scored token after what precedes it; the ids given must not be empty."""
     by_tree = loaded.model.config.model_type in _TREE_MODELS
     return _for_distinct(rows, partial(_by_tree if by_tree else _in_padded_batches, loaded))
 
 
-def _for_distinct(rows: Sequence[Row], compute: Callable[[list[Row]], list[LogProbs]]) -> list[LogProbs]:
+def _for_distinct(
+    rows: Sequence[TokenRow], compute: Callable[[list[TokenRow]], list[LogProbs]]
+) -> list[LogProbs]:
     distinct = list(dict.fromkeys(rows))
     known = dict(zip(distinct, compute(distinct), strict=True))
     return [known[row] for row in rows]
@@ -85,7 +87,7 @@ def trees(sequences: Sequence[Sequence[int]], most: int = _TREE_NODES) -> list[T
     return packed
 
 
-def _by_tree(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
+def _by_tree(loaded: Loaded, rows: Sequence[TokenRow]) -> list[LogProbs]:
     # The last token is only predicted, never read.
     packed = trees([(*given, *scored)[:-1] for given, scored in rows])
     answers = in_batches(
@@ -97,7 +99,7 @@ def _by_tree(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
     return [logs[index] for index in range(len(rows))]
 
 
-def _tree_forward(loaded: Loaded, tree: Tree, rows: Sequence[Row]) -> dict[int, LogProbs]:
+def _tree_forward(loaded: Loaded, tree: Tree, rows: Sequence[TokenRow]) -> dict[int, LogProbs]:
     size = len(tree.tokens)
     COUNTER.forward_tokens += size
     sees = np.zeros((size, size), dtype=np.bool_)
@@ -122,8 +124,8 @@ def _tree_forward(loaded: Loaded, tree: Tree, rows: Sequence[Row]) -> dict[int, 
     return logs
 
 
-def _in_padded_batches(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
-    def tables(some: Sequence[Row]) -> list[torch.Tensor]:
+def _in_padded_batches(loaded: Loaded, rows: Sequence[TokenRow]) -> list[LogProbs]:
+    def tables(some: Sequence[TokenRow]) -> list[torch.Tensor]:
         whole = [(*given, *scored)[:-1] for given, scored in some]
         ids, mask = padded(whole, loaded.pad, loaded.device)
         COUNTER.forward_tokens += sum(map(len, whole))
@@ -133,7 +135,7 @@ def _in_padded_batches(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
     return _by_tables(rows, tables)
 
 
-def _by_tables(rows: Sequence[Row], tables: Tables) -> list[LogProbs]:
+def _by_tables(rows: Sequence[TokenRow], tables: Tables) -> list[LogProbs]:
     """Run `tables` on batches of rows; it returns each row's logits from its first scored id on."""
 
     def forward(batch: list[int]) -> list[LogProbs]:
@@ -168,10 +170,10 @@ def masked(loaded: Loaded, sequences: Sequence[Sequence[int]]) -> list[LogProbs]
     return [np.fromiter(islice(values, len(ids)), np.float64) for ids in sequences]
 
 
-def translated(loaded: Loaded, rows: Sequence[Row]) -> list[LogProbs]:
+def translated(loaded: Loaded, rows: Sequence[TokenRow]) -> list[LogProbs]:
     """Return log p of each target id given the source ids, by forced decoding."""
 
-    def tables(some: Sequence[Row]) -> Any:
+    def tables(some: Sequence[TokenRow]) -> Any:
         ids, mask = padded([given for given, _ in some], loaded.pad, loaded.device)
         labels, _ = padded([scored for _, scored in some], loaded.pad, loaded.device)
         return loaded.model(input_ids=ids, attention_mask=mask, labels=labels).logits

@@ -7,19 +7,19 @@ from collections.abc import Hashable
 from threading import Lock
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-class BoundedCache(Generic[T]):
+class BoundedCache(Generic[_T]):
     """Values by key, up to a total size; the least recently used are dropped first."""
 
     def __init__(self, budget: int) -> None:
         self._budget, self._size = budget, 0
         # A plain dict would walk over everything it has dropped to find its oldest entry.
-        self._entries: OrderedDict[Hashable, tuple[int, T]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[int, _T]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: Hashable) -> T | None:
+    def get(self, key: Hashable) -> _T | None:
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -29,7 +29,7 @@ class BoundedCache(Generic[T]):
             pass
         return entry[1]
 
-    def put(self, key: Hashable, value: T, size: int = 1) -> None:
+    def put(self, key: Hashable, value: _T, size: int = 1) -> None:
         """Keep a value of that size; the newest entry stays even if it is larger than the budget."""
         with self._lock:
             if key not in self._entries:

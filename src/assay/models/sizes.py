@@ -55,10 +55,10 @@ def check_model(build: Callable[[], Any], folder: Path, files: Iterable[Path]) -
     with torch.device("meta"):
         model = build()
     tensors = [*model.parameters(), *model.buffers()]
-    check_numbers(sum(tensor.numel() for tensor in tensors), folder, files)
+    check_config_numbers(sum(tensor.numel() for tensor in tensors), folder, files)
 
 
-def check_numbers(count: int, folder: Path, files: Iterable[Path]) -> None:
+def check_config_numbers(count: int, folder: Path, files: Iterable[Path]) -> None:
     """Refuse more numbers than so many bytes of weights can hold."""
     size = sum(file.stat().st_size for file in files)
     if count > _PER_BYTE * size + _FREE:

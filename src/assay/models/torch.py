@@ -21,7 +21,7 @@ from assay.models.lazy import torch, transformers
 
 Overlong = Literal["warn", "error", "window"]
 Precision = Literal["float32", "bfloat16", "float16"]
-T = TypeVar("T")
+_T = TypeVar("_T")
 IdsAndCuts = tuple[list[list[int]], list[int]]  # the ids of each text, and how many were cut of each
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16_384  # per batch; on a CPU a batch that fits its cache is a third faster
 _SERIAL = count()
@@ -104,7 +104,7 @@ def load(
     """
     folder = loading.folder_of(weights.resolve(name), base)
     # What the files hold now: a model that is changed while this process runs is loaded anew.
-    content = f"{weights.pin(name)} {adapters.folder_digest(adapter) if adapter else ''}"
+    content = f"{weights.pin(name)} {adapters.adapter_digest(adapter) if adapter else ''}"
     return _load(kind, folder, device(), (precision, adapter, unused, layers, tokenizer), content)
 
 
@@ -274,10 +274,10 @@ def batches(lengths: Sequence[int], budget: int | None = None) -> Iterator[list[
 
 
 def in_batches(
-    lengths: Sequence[int], forward: Callable[[list[int]], Sequence[T]], budget: int | None = None
-) -> list[T]:
+    lengths: Sequence[int], forward: Callable[[list[int]], Sequence[_T]], budget: int | None = None
+) -> list[_T]:
     """Run `forward` on batches of indices; a batch that does not fit in memory is halved."""
-    results: list[T | None] = [None] * len(lengths)
+    results: list[_T | None] = [None] * len(lengths)
     waiting = list(batches(lengths, budget))[::-1]
     with torch.inference_mode():
         while waiting:
@@ -301,12 +301,12 @@ def in_batches(
 def forward_rows(
     loaded: Loaded,
     rows: Sequence[Sequence[int]],
-    compute: Callable[..., Sequence[T]],
+    compute: Callable[..., Sequence[_T]],
     budget: int | None = None,
-) -> list[T]:
+) -> list[_T]:
     """Run `compute` on the ids and the mask of batches of rows; return what it gives for each row."""
 
-    def forward(batch: list[int]) -> Sequence[T]:
+    def forward(batch: list[int]) -> Sequence[_T]:
         return compute(*padded([rows[index] for index in batch], loaded.pad, loaded.device))
 
     return in_batches([len(row) for row in rows], forward, budget)

@@ -28,7 +28,7 @@ from assay.recipe import digest
 
 _CHECK = 16  # bytes of SHA-256 before every value
 _AT_ONCE = 500  # keys per query
-T = TypeVar("T")
+_T = TypeVar("_T")
 SPECIALS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 
 
@@ -76,7 +76,7 @@ def _check(value: bytes) -> bytes:
     return hashlib.sha256(value).digest()[:_CHECK]
 
 
-def _kept(things: Mapping[str, T], describe: Callable[[T], str]) -> dict[str, str]:
+def _kept(things: Mapping[str, _T], describe: Callable[[_T], str]) -> dict[str, str]:
     """What is said of each thing, by its key; what was not kept before is found out and kept."""
     known = {key: value.decode() for key, value in recall(things).items()}
     fresh = {key: describe(thing) for key, thing in things.items() if key not in known}

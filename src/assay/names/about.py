@@ -11,7 +11,7 @@ from assay.errors import WeightsError
 from assay.files import toml_file
 from assay.models.weights import CARRIERS
 from assay.names.inventory import readiness
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 _NOT_WRITTEN = ("table", "members", "scales")  # fields that no spec can set
 _READS = {"references": "one or more references", "source": "the source", "image": "the image"}
@@ -19,7 +19,7 @@ _READS = {"references": "one or more references", "source": "the source", "image
 
 def about(spec: str) -> dict[str, str]:
     """What a metric reads and gives, what it rests on, and whose it is; options in the spec count."""
-    measure = parse(spec)
+    measure = parse_spec(spec)
     metric: Any = measure.metric
     known = {
         "metric": measure.label,

@@ -12,7 +12,7 @@ from assay.errors import MetricError, suggest
 
 _AT_ONCE = 8  # awaitables under way: servers refuse more from one client
 _NUMBERS = ("score", "value")  # the attribute of a record that holds its number
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Shape(MetricError):
@@ -41,7 +41,7 @@ async def _gathered(answers: Sequence[Any]) -> list[Any]:
     return list(await asyncio.gather(*map(wait, answers)))
 
 
-def _in_a_loop(work: Awaitable[T]) -> T:
+def _in_a_loop(work: Awaitable[_T]) -> _T:
     """Run to the end, in a thread of its own where a loop runs already, as in a notebook."""
     kept: list[Any] = []
 
@@ -63,7 +63,7 @@ def _in_a_loop(work: Awaitable[T]) -> T:
     return kept[0]  # type: ignore[no-any-return]
 
 
-def number(value: Any, output: str | None, name: str) -> float | None:
+def as_number(value: Any, output: str | None, name: str) -> float | None:
     """The number in what a library returns for one text; None where it gives none.
 
     `output` names one member of a mapping, a record or a list, or a path of members: `rougeL.fmeasure`.
@@ -71,18 +71,18 @@ def number(value: Any, output: str | None, name: str) -> float | None:
     if value is None:
         return None
     if output:
-        return number(*_step(value, output, name), name)
+        return as_number(*_step(value, output, name), name)
     plain = _plain(value)
     if is_number(plain):
         return float(plain)
     if isinstance(plain, str | bytes):
         raise Shape(f"returned the text {_short(plain)!r}, not a number")
     if (members := _members(plain)) is not None:
-        return number(_only(members, name), None, name)
+        return as_number(_only(members, name), None, name)
     if not isinstance(plain, list | tuple):
-        return number(_number_of_record(plain, name), None, name)
+        return as_number(_number_of_record(plain, name), None, name)
     if len(plain) == 1:
-        return number(plain[0], None, name)
+        return as_number(plain[0], None, name)
     raise Shape(f"returned {len(plain)} values for a text")
 
 
@@ -130,7 +130,7 @@ def _check_column(plain: Any, count: int, name: str) -> None:
 
 
 def _cell(item: Any, output: str | None, name: str) -> Any:
-    return item if is_number(item) or item is None else number(item, output, name)
+    return item if is_number(item) or item is None else as_number(item, output, name)
 
 
 def _step(value: Any, output: str, name: str) -> tuple[Any, str | None]:

@@ -22,7 +22,7 @@ _DEEPEST = 6  # records within records that are read
 _TOLD = ("name", "task", "higher_is_better")  # plain attributes by which metrics are recognised
 
 
-def load(where: str, name: str, words: dict[str, Any]) -> tuple[Any, bool]:
+def _load(where: str, name: str, words: dict[str, Any]) -> tuple[Any, bool]:
     """The object of that name in a file or a module; a class is constructed with the words that it takes."""
     if where.endswith(".py"):
         spec: Any = importlib.util.spec_from_file_location("assay_bridged", where)
@@ -38,7 +38,7 @@ def load(where: str, name: str, words: dict[str, Any]) -> tuple[Any, bool]:
     return (thing(**words), True) if inspect.isclass(thing) else (thing, False)
 
 
-def describe(thing: Any, was_made: bool, where: str) -> dict[str, Any]:
+def _describe(thing: Any, was_made: bool, where: str) -> dict[str, Any]:
     """What assay must know of the object before it calls it."""
     public = [name for name in dir(thing) if not name.startswith("_") and name not in _TOLD]
     methods = [(name, method) for name in public if inspect.isroutine(method := attribute(thing, name))]
@@ -84,7 +84,7 @@ def release(where: str, module: str) -> str:
         return ""
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def _plain(value: Any, depth: int = 0) -> Any:
     """What JSON has: tensors as lists, records and mappings as mappings of their public members."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -93,9 +93,9 @@ def plain(value: Any, depth: int = 0) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
-        return {str(key): plain(item, depth) for key, item in value.items()}
+        return {str(key): _plain(item, depth) for key, item in value.items()}
     if isinstance(value, (list, tuple)) or inspect.isgenerator(value):
-        return [plain(item, depth) for item in value]
+        return [_plain(item, depth) for item in value]
     return record(value, depth + 1)
 
 
@@ -108,7 +108,7 @@ def record(value: Any, depth: int) -> dict[str, Any]:
     members: dict[str, Any] = {"__record__": type(value).__name__}
     for name in names:
         with suppress(TypeError):
-            members[name] = plain(getattr(value, name), depth)
+            members[name] = _plain(getattr(value, name), depth)
     return members
 
 
@@ -122,10 +122,10 @@ def answer(thing: Any, request: dict[str, Any]) -> Any:
             return await value
 
         value = asyncio.run(wait())
-    return plain(value)
+    return _plain(value)
 
 
-def main() -> None:
+def _main() -> None:
     """Answer requests, one line each, until the pipe is closed."""
     requests, answers = (int(word) for word in sys.argv[1:3])
     os.dup2(2, 1)
@@ -137,8 +137,8 @@ def main() -> None:
             reply = {"id": request["id"]}
             try:
                 if "where" in request:
-                    thing, made = load(request["where"], request["name"], request["words"])
-                    reply["value"] = describe(thing, made, request["where"])
+                    thing, made = _load(request["where"], request["name"], request["words"])
+                    reply["value"] = _describe(thing, made, request["where"])
                 else:
                     reply["value"] = answer(thing, request)
             except (Exception, SystemExit) as error:
@@ -148,4 +148,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

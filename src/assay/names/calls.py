@@ -18,7 +18,7 @@ from assay.core import Sample
 from assay.errors import AuditError, SpecError, UnreachableError, suggest
 from assay.files import toml_file
 from assay.foreign import described
-from assay.names.answers import Choice, Shape, column, is_number, number, settled
+from assay.names.answers import Choice, Shape, as_number, column, is_number, settled
 from assay.vocabulary import Need
 
 Mode = Literal["pair", "batch", "corpus"]
@@ -85,7 +85,7 @@ class Call:
                 isinstance(answer, list) and answer and is_number(answer[0]) for answer in answers
             ):
                 raise Shape("returned a list of numbers for a text")
-            return [number(answer, self.output, self.name) for answer in answers]
+            return [as_number(answer, self.output, self.name) for answer in answers]
         (answer,) = settled([partial(self._once, form, samples, True)])
         return column(answer, len(samples), self.output, self.name)
 

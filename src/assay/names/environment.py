@@ -115,7 +115,7 @@ def _read(value: Any) -> Any:
     return value
 
 
-class Method:
+class _Method:
     """A method of an object in another environment, with its signature."""
 
     def __init__(self, environment: Environment, name: str, parameters: list[list[Any]] | None) -> None:
@@ -147,7 +147,7 @@ class Remote:
         self.is_made: bool = about["made"]
         vars(self).update(about["attributes"])
         if about["parameters"] is not None:
-            self.__signature__ = Method(environment, "", about["parameters"]).__signature__
+            self.__signature__ = _Method(environment, "", about["parameters"]).__signature__
 
     @classmethod
     def load(cls, python: str, where: str, name: str, words: Mapping[str, Any], release: str = "") -> Remote:
@@ -164,7 +164,7 @@ class Remote:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._methods:
             raise AttributeError(name)
-        return Method(self._environment, name, self._methods[name])
+        return _Method(self._environment, name, self._methods[name])
 
     def __reduce__(self) -> Any:
         return Remote.load, (*self._environment.start, self._environment.about["release"])

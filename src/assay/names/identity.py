@@ -33,7 +33,7 @@ class Outside(Exception):
     """The function reads something that its digest cannot hold; the message says what."""
 
 
-def identity(thing: Any) -> str:
+def function_identity(thing: Any) -> str:
     """A digest of everything that a function's result depends on; raises `Outside`."""
     if not isinstance(thing, functools.partial) and not hasattr(thing, "__qualname__"):
         raise Outside(getattr(type(thing), "outside", f"the state of a {type(thing).__name__}"))

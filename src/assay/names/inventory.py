@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.errors import SpecError, install, suggest
 from assay.models.weights import CARRIERS, hub_answers, on_disk, present
-from assay.names.registry import Kind, load, names
+from assay.names.registry import Kind, load_class, names
 
 Rows = Iterator[dict[str, Any]]
 _CARD = ".card.toml"
@@ -33,7 +33,7 @@ def inventory(kind: str) -> list[dict[str, Any]]:
 
 
 def _classes(kind: Kind) -> Iterable[tuple[str, Any]]:
-    return ((name, load(where)) for name, (where, _) in names(kind).items())
+    return ((name, load_class(where)) for name, (where, _) in names(kind).items())
 
 
 def _metrics() -> Rows:

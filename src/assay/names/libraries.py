@@ -24,7 +24,7 @@ _HYPOTHESIS, _REFERENCES, _SOURCE = Argument("hypothesis"), Argument("references
 _NESTED = re.compile(r"(sequence|list)\[(union\[str, ?)?(sequence|list)\[", re.IGNORECASE)
 
 
-class Given(NamedTuple):
+class Arguments(NamedTuple):
     """What the user says to `wrap` that decides how an object is called."""
 
     needs: Sequence[Need] | None
@@ -33,7 +33,7 @@ class Given(NamedTuple):
     extra: Mapping[str, Any]
 
 
-def call_of(thing: Any, given: Given) -> Call:
+def call_of(thing: Any, given: Arguments) -> Call:
     """How to call an object: as its library wants it, else by the names of its arguments."""
     for recognised, adapter in _LIBRARIES:
         if recognised(thing):
@@ -93,11 +93,11 @@ def _is_sacrebleu_corpus(thing: Any) -> bool:
     return _is_function(thing) and _module(thing).startswith("sacrebleu") and name.startswith("corpus_")
 
 
-def _sacrebleu(thing: Any, given: Given) -> Call:
+def _sacrebleu(thing: Any, given: Arguments) -> Call:
     return Call(thing.sentence_score, forms=(_PAIRS,), extra=given.extra)
 
 
-def _sacrebleu_corpus(thing: Any, given: Given) -> Call:
+def _sacrebleu_corpus(thing: Any, given: Arguments) -> Call:
     def score(texts: Sequence[str], references: Sequence[Sequence[str]], **extra: Any) -> Any:
         return thing(texts, [list(stream) for stream in zip(*references, strict=True)], **extra)
 
@@ -108,7 +108,7 @@ def _is_nltk(thing: Any) -> bool:
     return _is_function(thing) and _module(thing).startswith("nltk.translate")
 
 
-def _nltk(thing: Any, given: Given) -> Call:
+def _nltk(thing: Any, given: Arguments) -> Call:
     """nltk's metrics take lists of words; a text would be taken for a list of letters."""
     takes_lists = "references" in inspect.signature(thing).parameters
 
@@ -123,7 +123,7 @@ def _takes_items(thing: Any) -> bool:
     return _is_function(thing) and _module(thing).startswith("lm_eval")
 
 
-def _lm_eval(thing: Any, given: Given) -> Call:
+def _lm_eval(thing: Any, given: Arguments) -> Call:
     """Aggregations of lm-eval take pairs of reference and text."""
     if "items" not in inspect.signature(thing).parameters:
         keywords = (Argument("hypothesis", "predictions"), Argument("references", "references"))
@@ -136,7 +136,7 @@ def _lm_eval(thing: Any, given: Given) -> Call:
 # --- torchmetrics, evaluate: one number for a corpus ---
 
 
-def _torchmetrics(thing: Any, given: Given) -> Call:
+def _torchmetrics(thing: Any, given: Arguments) -> Call:
     """They average over what they have seen since they were reset."""
 
     def score(texts: Sequence[str], references: Sequence[Any]) -> Any:
@@ -153,7 +153,7 @@ def _torchmetrics(thing: Any, given: Given) -> Call:
     return Call(score, forms=(_CORPUS if takes_one else _CORPORA,), higher=higher, extra=given.extra)
 
 
-def _evaluate(thing: Any, given: Given) -> Call:
+def _evaluate(thing: Any, given: Arguments) -> Call:
     """Modules of evaluate name their columns; lists of references go where they are taken."""
     schemas = _schemas(thing)
     columns = [*schemas[0]] if schemas else ["predictions", "references"]
@@ -205,7 +205,7 @@ def _is_comet(thing: Any) -> bool:
     )
 
 
-def _comet(model: Any, given: Given) -> Call:
+def _comet(model: Any, given: Arguments) -> Call:
     """A COMET model reads sources, and references unless it estimates quality without them."""
     requires = getattr(model, "requires_references", None)
     texts = {"mt": _HYPOTHESIS, "ref": _REFERENCES, "src": _SOURCE}
@@ -227,7 +227,7 @@ def _is_cross_encoder(thing: Any) -> bool:
     )
 
 
-def _cross_encoder(model: Any, given: Given) -> Call:
+def _cross_encoder(model: Any, given: Arguments) -> Call:
     """A cross-encoder reads (reference, text), the best of several references; or (source, text)."""
 
     def score(texts: Sequence[str], others: Sequence[Any], **extra: Any) -> list[float]:
@@ -244,7 +244,7 @@ def _groups(others: Sequence[Any]) -> list[list[str]]:
     return [[other] if isinstance(other, str) else list(other) for other in others]
 
 
-def _sentence_encoder(model: Any, given: Given) -> Call:
+def _sentence_encoder(model: Any, given: Arguments) -> Call:
     """A sentence encoder: the cosine of text and reference, the highest of several references."""
 
     def score(texts: Sequence[str], others: Sequence[Any], **extra: Any) -> list[float]:
@@ -267,7 +267,7 @@ def _is_pipeline(thing: Any) -> bool:
     return hasattr(thing, "task") and callable(getattr(thing, "preprocess", None)) and callable(thing)
 
 
-def _pipeline(pipe: Any, given: Given) -> Call:
+def _pipeline(pipe: Any, given: Arguments) -> Call:
     """A classifier of pairs, text after reference; `output` names the label to read."""
     if pipe.task != "text-classification":
         raise SpecError(f"a pipeline of {pipe.task} gives no scores; wrap a function that calls it")
@@ -279,7 +279,7 @@ def _pipeline(pipe: Any, given: Given) -> Call:
     return Call(score, _compared(given), (_BATCH,), extra=given.extra)
 
 
-def _compared(given: Given) -> tuple[Argument, Argument]:
+def _compared(given: Arguments) -> tuple[Argument, Argument]:
     """The text, and what it is compared with: its source where the user asks for that alone."""
     return _HYPOTHESIS, _SOURCE if tuple(given.needs or ()) == ("source",) else _REFERENCES
 
@@ -291,7 +291,7 @@ def _is_deepeval(thing: Any) -> bool:
     return _module(thing).startswith("deepeval") and callable(getattr(thing, "measure", None))
 
 
-def _deepeval(thing: Any, given: Given) -> Call:
+def _deepeval(thing: Any, given: Arguments) -> Call:
     """deepeval's metrics measure a test case; those that read an expected output can do without an input."""
     test_case = _imported(thing, "deepeval.test_case", "LLMTestCase")
     required = {str(getattr(each, "value", each)) for each in getattr(thing, "_required_params", None) or ()}
@@ -320,7 +320,7 @@ def _is_ragas(thing: Any) -> bool:
     return callable(getattr(thing, "single_turn_score", None))
 
 
-def _ragas(thing: Any, given: Given) -> Call:
+def _ragas(thing: Any, given: Arguments) -> Call:
     sample = _imported(thing, "ragas.dataset_schema", "SingleTurnSample")
     columns = set().union(*getattr(thing, "required_columns", {}).values())
     reads: list[Need] = ["references"] if "reference" in columns else []
@@ -344,7 +344,7 @@ def _is_inspect(thing: Any) -> bool:
     ]
 
 
-def _inspect(thing: Any, given: Given) -> Call:
+def _inspect(thing: Any, given: Arguments) -> Call:
     """inspect_ai's scorers are given a task's state and target, and answer C, P, I, N or a number."""
     state, target = (
         _imported(thing, *name)
@@ -368,7 +368,7 @@ def _inspect(thing: Any, given: Given) -> Call:
     return Call(score, arguments, (_PAIRS,), higher=True)
 
 
-_LIBRARIES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Given], Call]], ...] = (
+_LIBRARIES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Arguments], Call]], ...] = (
     (_has("sentence_score", "corpus_score"), _sacrebleu),
     (_is_sacrebleu_corpus, _sacrebleu_corpus),
     (_is_nltk, _nltk),

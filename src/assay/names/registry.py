@@ -68,7 +68,7 @@ def find(kind: Kind, name: str) -> tuple[type[Any], str | None]:
             raise SpecError(f"{name!r} is a question, not an audit; audits of it: {', '.join(fitting)}")
         raise SpecError(f"unknown {kind[:-1]} {name!r}{suggest_name(name, kind)}")
     where, output = known[name]
-    return load(where), output
+    return load_class(where), output
 
 
 def suggest_name(wrong: str, kind: Kind) -> str:
@@ -78,7 +78,7 @@ def suggest_name(wrong: str, kind: Kind) -> str:
 
 
 @cache
-def load(where: str) -> type[Any]:
+def load_class(where: str) -> type[Any]:
     """`package.module:Class` to the class."""
     module, _, attribute = where.partition(":")
     return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]

@@ -39,7 +39,7 @@ def measure(given: Specifiable) -> Measure:
     if isinstance(given, Measure):
         return given
     if isinstance(given, str):
-        return parse(given)
+        return parse_spec(given)
     if isinstance(given, Metric | SetMetric):
         kind = type(given)
         if not _is_ours(given) and kind.origin is None and kind.cacheable:
@@ -56,11 +56,11 @@ def _default_output(metric: Metric | SetMetric) -> str | None:
     return metric.outputs[-1]
 
 
-def parse(text: str) -> Measure:
+def parse_spec(text: str) -> Measure:
     """A spec to a measure; errors name the part that is wrong."""
     spec = text.strip()
     if match := _NAMED.fullmatch(spec):
-        given = parse(match["spec"])
+        given = parse_spec(match["spec"])
         return dataclasses.replace(given, label=match["name"].strip(), spec=given.spec or given.label)
     if spec.startswith("env:"):
         return _placed(_place_elsewhere(spec), spec)

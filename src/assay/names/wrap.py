@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from assay.core import Metric, Sample
 from assay.errors import SpecError
 from assay.names.calls import Caller, Mode, direction, ways
-from assay.names.identity import Outside, declared, identity
-from assay.names.libraries import Given, call_of
+from assay.names.identity import Outside, declared, function_identity
+from assay.names.libraries import Arguments, call_of
 from assay.recipe import digest
 from assay.vocabulary import Need
 
@@ -45,7 +45,7 @@ def wrap(
     for metrics that draw. Scores are kept if all that the function reads is known (its code, what it
     captures, its helpers), else made anew each time; `pure=True` keeps them whatever it reads.
     """
-    given = Given(needs, one_reference, output, arguments)
+    given = Arguments(needs, one_reference, output, arguments)
     found = ways(call_of(function, given), call)
     shown = name or _name(function)
     names = [*(output or "").split("."), _name(function), type(function).__name__]
@@ -98,7 +98,7 @@ class Wrapped(Metric):
         """The digest of what is called, looked up each time, since what it reads may change; or why not."""
         function = type(self).function
         try:
-            return digest(declared(function) if self.pure else identity(function), self.options), ""
+            return digest(declared(function) if self.pure else function_identity(function), self.options), ""
         except Outside as reason:
             return None, str(reason)
 

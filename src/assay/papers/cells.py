@@ -75,7 +75,7 @@ class Findings:
         """The figure of a metric, from a finding or from scores; None where there is none."""
         if self.run is not None and statistic in FROM_SCORES:
             scores = self.run.scores.filter(pl.col("metric") == metric)
-            return read_scores(scores, slice_, statistic, str(versus))
+            return score_runs(scores, slice_, statistic, str(versus))
         row = self.rows.get((metric, slice_, statistic, versus))
         if row is None or not math.isfinite(row["value"]):
             return None
@@ -85,7 +85,7 @@ class Findings:
         return Reading(float(row["value"]), low, high, row["n"], row["p_value"], row["verdict"])
 
 
-def read_scores(scores: pl.DataFrame, slice_: str, statistic: str, versus: str) -> Reading | None:
+def score_runs(scores: pl.DataFrame, slice_: str, statistic: str, versus: str) -> Reading | None:
     """One metric's scores to a figure; None where a role has no score or all scores are equal."""
     first, minus, second = versus.partition(" - ")
     by_case = _by_case(scores, slice_, first, statistic)

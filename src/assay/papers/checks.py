@@ -22,10 +22,10 @@ from assay.names.inventory import lacking
 from assay.names.spec import measure
 from assay.papers.cells import Findings
 from assay.papers.metrics import DIALECTS
-from assay.papers.recipes import DATA, Cell, Kind, Plan, Recipe
+from assay.papers.recipes import DATA, Cell, Plan, RecipeKind, TableRecipe
 from assay.reading.results import StoredRun
 
-Verdict = Literal["equal", "within tolerance", "differs", "not run"]
+_Verdict = Literal["equal", "within tolerance", "differs", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Checked:
 
     cell: Cell
     ours: float | None
-    verdict: Verdict | None  # None: a user's metric, which no figure is printed for
+    verdict: _Verdict | None  # None: a user's metric, which no figure is printed for
     reason: str = ""
-    kind: Kind | None = None  # of the reason, where it was not run
+    kind: RecipeKind | None = None  # of the reason, where it was not run
 
     @property
     def shown(self) -> str:
@@ -69,19 +69,19 @@ def check(cell: Cell, value: float) -> Checked:
     return Checked(cell, ours, "differs", cell.why or "no reason known")
 
 
-def not_run(cell: Cell, kind: Kind, reason: str) -> Checked:
+def not_run(cell: Cell, kind: RecipeKind, reason: str) -> Checked:
     """A cell that something is missing for; nothing is guessed."""
     return Checked(cell, None, "not run", reason, kind)
 
 
-def count(checked: Iterable[Checked]) -> dict[Verdict, int]:
+def count(checked: Iterable[Checked]) -> dict[_Verdict, int]:
     """How many cells of each verdict."""
     counts = Counter(item.verdict for item in checked)
-    return {verdict: counts[verdict] for verdict in get_args(Verdict)}
+    return {verdict: counts[verdict] for verdict in get_args(_Verdict)}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PublishedCell:
     """Where a recipe runs: the data folder, and what may be fetched or take long."""
 
     folder: Path
@@ -100,7 +100,7 @@ class Place:
         given = self.measure(spec)
         return getattr(given.metric, "parts", ()) or [given]
 
-    def missing(self, plan: Plan, cell: Cell) -> tuple[Kind, str] | None:
+    def missing(self, plan: Plan, cell: Cell) -> tuple[RecipeKind, str] | None:
         """What a cell lacks here: data, weights, packages, or time."""
         for path in (path for path in plan.paths if not (self.folder / path).exists()):
             kind, what = self.source(path)
@@ -121,7 +121,7 @@ class Place:
         chosen = given.metric.weights
         return [v for k, v in values.items() if isinstance(v, str) and (k in chosen or v.startswith("/"))]
 
-    def _weights(self, named: Iterable[str]) -> tuple[Kind, str] | None:
+    def _weights(self, named: Iterable[str]) -> tuple[RecipeKind, str] | None:
         for name in named:
             if name.startswith("/") and not Path(name).exists():
                 path = str(Path(name).relative_to(self.folder)) if str(self.folder) in name else name
@@ -130,13 +130,13 @@ class Place:
                 return "weights", f"{name}, which --weights hub fetches"
         return None
 
-    def source(self, path: str) -> tuple[Kind, str]:
+    def source(self, path: str) -> tuple[RecipeKind, str]:
         """Where a file of the data folder comes from, and of which kind its absence is."""
         known = toml_file("recipes", "sources").get(path, {})
         return known.get("kind", "data"), known.get("what", "")
 
 
-def reproduce(recipe: Recipe, place: Place, session: Session) -> list[Checked]:
+def reproduce(recipe: TableRecipe, place: PublishedCell, session: Session) -> list[Checked]:
     """Every cell of the recipe, in its order."""
     checked = {cell: not_run(cell, cell.kind, cell.reason) for cell in recipe.cells if cell.kind}
     for name, plan in recipe.runs.items():
@@ -146,7 +146,9 @@ def reproduce(recipe: Recipe, place: Place, session: Session) -> list[Checked]:
     return [_mean(cell, by_place) if cell.of else checked[cell] for cell in recipe.cells]
 
 
-def _run_what_can(plan: Plan, wanted: Sequence[Cell], place: Place, session: Session) -> Iterator[Checked]:
+def _run_what_can(
+    plan: Plan, wanted: Sequence[Cell], place: PublishedCell, session: Session
+) -> Iterator[Checked]:
     """The cells of a run, those that something is missing for first."""
     runnable = []
     for cell in wanted:
@@ -168,7 +170,7 @@ def _mean(cell: Cell, by_place: Mapping[tuple[str, str, str], Checked]) -> Check
     return check(cell, fmean(part.ours or 0.0 for part in parts))
 
 
-def _run_plan(plan: Plan, cells: Sequence[Cell], place: Place, session: Session) -> list[Checked]:
+def _run_plan(plan: Plan, cells: Sequence[Cell], place: PublishedCell, session: Session) -> list[Checked]:
     released = [cell for cell in cells if cell.released]
     computed = [cell for cell in cells if cell.metric]
     checked: list[Checked] = []
@@ -207,7 +209,7 @@ def _prepared(plan: Plan, path: Path) -> Path:
 
 
 def _computed(
-    plan: Plan, cells: Sequence[Cell], options: Mapping[str, Any], place: Place, session: Session
+    plan: Plan, cells: Sequence[Cell], options: Mapping[str, Any], place: PublishedCell, session: Session
 ) -> list[Checked]:
     """All metrics at once; where one cannot run here, one at a time, so that it stops no other."""
     specs = list(dict.fromkeys(str(cell.metric) for cell in cells))

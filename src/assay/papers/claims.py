@@ -21,7 +21,7 @@ from assay.papers.cells import Reading
 from assay.papers.tables import STAR, Table
 from assay.reading.text import number
 
-Answer = Literal["holds", "does not hold here", "cannot tell"]
+_Holds = Literal["holds", "does not hold here", "cannot tell"]
 _KEYS = frozenset(
     {"text", "where", "table", "metrics", "places", "needs"}  # what is claimed of what
     | {"than", "at_place", "than_places", "bound", "sign", "absolute"}  # and compared with what
@@ -32,7 +32,7 @@ _SHARES = ("every", "most", "some", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class _ClaimComparison:
     """One difference that should lie on one side of 0; its size, interval and number of items."""
 
     label: str
@@ -80,11 +80,11 @@ def judge(
     return {**tested, "answer": answer, "number": figures, "why": why}
 
 
-def catalogue(
+def blind_spot_catalogue(
     spots: Sequence[Mapping[str, Any]], tables: Mapping[str, Table]
-) -> dict[str, dict[str, Answer]]:
+) -> dict[str, dict[str, _Holds]]:
     """By blind spot and metric whether the worse text surely scores no lower: holds where it is confirmed."""
-    answers: dict[str, dict[str, Answer]] = {}
+    answers: dict[str, dict[str, _Holds]] = {}
     for spot in spots:
         table, rule = tables[spot["table"]], {key: spot[key] for key in spot.keys() & _KEYS}
         for metric in table.ours:
@@ -102,7 +102,9 @@ def check_claim(claim: Mapping[str, Any]) -> None:
         raise DataError(f"the claim {claim['text']!r}: share is one of {', '.join(_SHARES)}")
 
 
-def comparisons(claim: Mapping[str, Any], table: Table, paradigms: Mapping[str, str]) -> list[Comparison]:
+def comparisons(
+    claim: Mapping[str, Any], table: Table, paradigms: Mapping[str, str]
+) -> list[_ClaimComparison]:
     """The comparisons of a claim: at each place and of each metric that it names."""
     chosen = _chosen(table, claim.get("metrics", "*"), paradigms)
     if "than_places" in claim:
@@ -121,7 +123,7 @@ def comparisons(claim: Mapping[str, Any], table: Table, paradigms: Mapping[str, 
 
 def _by_stars(
     metric: str, figures: Mapping[str, Reading], claim: Mapping[str, Any], table: Table
-) -> Comparison:
+) -> _ClaimComparison:
     """How much larger the share of significant figures is at some places than at others."""
     shares = []
     for wanted in (claim["places"], claim["than_places"]):
@@ -131,9 +133,9 @@ def _by_stars(
     return _exactly(label, shares[0] - shares[1], len(figures))
 
 
-def _exactly(label: str, value: float, n: int | None) -> Comparison:
+def _exactly(label: str, value: float, n: int | None) -> _ClaimComparison:
     """A comparison that speaks of these items alone, and has nothing uncertain."""
-    return Comparison(label, value, value, value, n)
+    return _ClaimComparison(label, value, value, value, n)
 
 
 def _is_starred(figure: Reading) -> bool:
@@ -193,7 +195,7 @@ def _half(figure: Reading) -> float | None:
     return None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2
 
 
-def _comparison(label: str, figure: Reading, base: Reading, claim: Mapping[str, Any]) -> Comparison:
+def _comparison(label: str, figure: Reading, base: Reading, claim: Mapping[str, Any]) -> _ClaimComparison:
     """How far a figure lies on the side that the claim names, in the unit of the table."""
     if claim.get("stars"):  # a claim about significance: the p-value decides
         return _exactly(label, 1.0 if _is_starred(figure) else -1.0, figure.n)
@@ -204,14 +206,14 @@ def _comparison(label: str, figure: Reading, base: Reading, claim: Mapping[str, 
     if claim.get("exact"):
         return _exactly(label, value, figure.n)
     if figure.low is None and base.low is None:
-        return Comparison(label, value, None, None, figure.n)
+        return _ClaimComparison(label, value, None, None, figure.n)
     # The distances of the two intervals' ends, added as those of independent figures.
     below, above = (
         math.hypot(*distances) for distances in zip(_reach(figure), _reach(base)[::-1], strict=True)
     )
     if sign < 0:
         below, above = above, below
-    return Comparison(label, value, value - below, value + above, figure.n)
+    return _ClaimComparison(label, value, value - below, value + above, figure.n)
 
 
 def _reach(figure: Reading) -> tuple[float, float]:
@@ -230,7 +232,7 @@ def _absolute(figure: Reading) -> Reading:
     return Reading(abs(figure.value), low, ends[1], figure.n, figure.p_value)
 
 
-def _answer(compared: Sequence[Comparison], share: str) -> tuple[Answer, str]:
+def _answer(compared: Sequence[_ClaimComparison], share: str) -> tuple[_Holds, str]:
     """Every, most, some or none of the comparisons must be sure."""
     sure = sum(one.is_sure is True for one in compared)
     open_ = [one for one in compared if one.is_sure is None]
@@ -255,14 +257,14 @@ def _is_enough(sure: int, total: int, share: str) -> bool:
     return enough[share]
 
 
-def _starred_labels(compared: Sequence[Comparison]) -> str:
+def _starred_labels(compared: Sequence[_ClaimComparison]) -> str:
     """The figures that are significant, by name; of many the first few."""
     labels = [one.label for one in compared if one.is_sure]
     more = f" and {len(labels) - _NAMED} more" if len(labels) > _NAMED else ""
     return f"significant: {'; '.join(labels[:_NAMED]) or 'none'}{more}"
 
 
-def _numbers(compared: Sequence[Comparison]) -> str:
+def _numbers(compared: Sequence[_ClaimComparison]) -> str:
     """The comparison least as claimed and the one most as claimed."""
     ordered = sorted(compared, key=lambda one: one.value)
     ends = ordered if len(ordered) <= 2 else [ordered[0], ordered[-1]]

@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.api.pipeline import make_audit
 from assay.core import Audit, Case, Finding, Grid
-from assay.engine.settle import declared, settle
+from assay.engine.settle import declared_statistics, settle
 from assay.errors import DataError, SpecError
 from assay.names.registry import audit_class
 from assay.papers.simulated import METRIC, SIMULATED, Simulated, World
@@ -153,4 +153,4 @@ def judged(
     drawn, place = simulated.draw(World(audit, items, np.random.default_rng(seed)), size)
     findings = settle(audit, audit.judge(drawn))
     own = [finding for finding in findings if METRIC in (finding.metric, finding.versus)]
-    return [finding for finding in own if declared(audit, finding).bad is not None], place
+    return [finding for finding in own if declared_statistics(audit, finding).bad is not None], place

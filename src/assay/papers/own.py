@@ -13,11 +13,13 @@ from num2words import num2words
 from assay.engine.session import Session
 from assay.errors import SpecError
 from assay.grouping import grouped
-from assay.papers.checks import Checked, Place, reproduce
-from assay.papers.recipes import Cell, Recipe, axes
+from assay.papers.checks import Checked, PublishedCell, reproduce
+from assay.papers.recipes import Cell, TableRecipe, axes
 
 
-def own_cells(recipe: Recipe, specs: Sequence[str], place: Place, session: Session) -> list[Checked]:
+def own_cells(
+    recipe: TableRecipe, specs: Sequence[str], place: PublishedCell, session: Session
+) -> list[Checked]:
     """The user's metrics run as the table's own; each must give at least one figure."""
     if not recipe.runnable:
         raise SpecError(f"{recipe.name} ({recipe.title}) holds no figures of metrics; choose another table")
@@ -31,7 +33,7 @@ def own_cells(recipe: Recipe, specs: Sequence[str], place: Place, session: Sessi
     return checked
 
 
-def _with_own(recipe: Recipe, specs: Sequence[str]) -> Recipe:
+def _with_own(recipe: TableRecipe, specs: Sequence[str]) -> TableRecipe:
     """The table with the user's metrics alone: a line for each metric and protocol that the table has."""
     line, across = axes(recipe)
     lines: dict[str, dict[str, Cell]] = {}
@@ -54,7 +56,7 @@ def _protocol(cell: Cell) -> tuple[object, ...]:
     return cell.run, cell.slice, cell.statistic, cell.versus, cell.field, cell.label, cell.of
 
 
-def standing(mine: Checked, recipe: Recipe) -> str:
+def own_standing(mine: Checked, recipe: TableRecipe) -> str:
     """Where a user's figure would stand among those printed by the same protocol."""
     if mine.ours is None:
         return mine.reason

@@ -13,7 +13,7 @@ from typing import get_args
 
 from assay.files import toml_file
 from assay.papers.checks import Checked, count
-from assay.papers.recipes import ABSENT, PAPERS, Kind, Recipe, recipes
+from assay.papers.recipes import ABSENT, PAPERS, RecipeKind, TableRecipe, recipes
 from assay.report.plain import as_latex, markdown_table
 
 _TEXTS = toml_file("recipes", "page")
@@ -22,7 +22,7 @@ TOTAL = "total"
 _NOT_MEASURED = "Not measured yet."
 _COUNTED = (
     "cells", "equal", "of them zeros", "after a search of settings", "within tolerance", "different",
-    "not run", *get_args(Kind),
+    "not run", *get_args(RecipeKind),
 )  # fmt: skip
 _MOST_PLACES = 4
 
@@ -45,7 +45,7 @@ def matrix(checked: Sequence[Checked]) -> tuple[list[str], list[tuple[str, list[
     return columns, [(label, [cells.get(name) for name in columns]) for label, cells in rows.items()]
 
 
-def summary(checked: Iterable[Checked]) -> str:
+def page_summary(checked: Iterable[Checked]) -> str:
     """`70 equal (12 of them zeros), 2 different, 116 not run (100 weights, 16 data)`.
 
     Zeros, and settings that were searched until they fitted, say less than other equal cells, so both are
@@ -58,7 +58,7 @@ def summary(checked: Iterable[Checked]) -> str:
         "after a search of settings": sum(bool(cell.number and cell.searched) for cell in equal),
     }
     kinds = Counter(item.kind for item in items)
-    lacking = {str(kind): kinds[kind] for kind in get_args(Kind)}
+    lacking = {str(kind): kinds[kind] for kind in get_args(RecipeKind)}
     details = {"equal": _counts(weaker), "not run": _counts(lacking)}
     words = {"differs": "different"} | {
         verdict: f"{verdict} ({detail})" for verdict, detail in details.items() if detail
@@ -92,7 +92,7 @@ def _places(checked: Sequence[Checked]) -> str:
     return f"{', '.join(shorter[:_MOST_PLACES])}{more} ({len(checked)} cells)"
 
 
-def latex_table(recipe: Recipe, checked: Sequence[Checked]) -> str:
+def latex_table(recipe: TableRecipe, checked: Sequence[Checked]) -> str:
     """A table for the package booktabs: as printed, with our figures, or with a user's lines below a rule."""
     own, first = any(item.cell.own for item in checked), checked[0].cell.row
     printed = {(cell.row, cell.column): cell.published for cell in recipe.cells}
@@ -148,7 +148,7 @@ def _total(parts: Sequence[str]) -> str:
 
 
 def _recipe_results(checked: Sequence[Checked]) -> str:
-    lines = [f"{len(checked)} cells: {summary(checked)}.", ""]
+    lines = [f"{len(checked)} cells: {page_summary(checked)}.", ""]
     if ran := [item for item in checked if item.ours is not None]:
         columns, rows = matrix(ran)
         cells = [[label, *("" if item is None else _shown(item) for item in row)] for label, row in rows]

@@ -32,10 +32,10 @@ from assay.models.lazy import torch
 from assay.recipe import generator
 from assay.statistics.intervals import bootstrap_weighted, weighted_mean
 
-Reward = Callable[[Sequence[Sample], Sequence[str]], Floats]
+_Reward = Callable[[Sequence[Sample], Sequence[str]], Floats]
 Way = Literal["best-of-n", "minimum-risk", "self-critical"]
-World = Callable[[int], tuple[Captioner, list["Scene"], list["Scene"]]]  # by seed: base, training, test
-FEWEST = 20  # scenes of a user's file
+_World = Callable[[int], tuple[Captioner, list["Scene"], list["Scene"]]]  # by seed: base, training, test
+_FEWEST = 20  # scenes of a user's file
 _SHARPNESS = 0.2  # alpha of Shen et al. 2016, on log-probabilities
 _GENDERS = {"male": "male", "man": "male", "female": "female", "woman": "female"}
 
@@ -65,7 +65,7 @@ class Experiment:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class _Change:
     """A mean before and after, and the difference with its interval."""
 
     before: float
@@ -80,17 +80,17 @@ class Effect:
 
     reward: str
     method: Way
-    errors: Change
+    errors: _Change
     biased_before: float | None  # None where no concept has scenes enough
     biased_after: float | None
-    silent: Change  # captions that name no gender, or both
-    gain: Change  # of the reward of drawn captions, in its own units: what training raises
-    scores: Mapping[str, Change]  # by metric: the columns of tables 3 and 6
+    silent: _Change  # captions that name no gender, or both
+    gain: _Change  # of the reward of drawn captions, in its own units: what training raises
+    scores: Mapping[str, _Change]  # by metric: the columns of tables 3 and 6
     n: int
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class _Outcome:
     """Captions of one seed's test scenes before and after, and how each did."""
 
     scenes: Sequence[Scene]
@@ -102,7 +102,7 @@ def propagate(
     measures: Sequence[Measure],
     seeds: Sequence[int],
     experiment: Experiment,
-    world: World,
+    world: _World,
     session: Session,
     *,
     methods: Sequence[Way] = ("best-of-n", "minimum-risk"),
@@ -110,7 +110,7 @@ def propagate(
     out: Path | None = None,
 ) -> list[Effect]:
     """Every method with every reward; `world` gives the captioner and the scenes of a seed."""
-    parts: dict[tuple[str, Way], list[Outcome]] = {}
+    parts: dict[tuple[str, Way], list[_Outcome]] = {}
     for seed in seeds:
         base, training, test = world(seed)
         references = [scene.sample.references for scene in training]
@@ -134,7 +134,7 @@ def propagate(
     if out is not None:
         _write_captions(parts, out)
     names = [measure.label for measure in columns]
-    return [effect(name, way, outcomes, names, seed=seeds[0]) for (name, way), outcomes in parts.items()]
+    return [_effect(name, way, outcomes, names, seed=seeds[0]) for (name, way), outcomes in parts.items()]
 
 
 def _samples(scenes: Sequence[Scene]) -> list[Sample]:
@@ -150,7 +150,7 @@ def _check_gendered(captions: Sequence[str]) -> None:
         )
 
 
-def reward_of(measure: Measure, references: Sequence[tuple[str, ...]], session: Session) -> Reward:
+def reward_of(measure: Measure, references: Sequence[tuple[str, ...]], session: Session) -> _Reward:
     """A metric, fitted to references, as a reward; a text without a score has the lowest of its batch.
 
     A batch without any score is an error: it would be a constant reward, which trains nothing.
@@ -171,20 +171,20 @@ def reward_of(measure: Measure, references: Sequence[tuple[str, ...]], session: 
     return reward
 
 
-def best_of(inputs: Sequence[Sample], drawn: Sequence[Sequence[str]], reward: Reward) -> list[str]:
+def best_of(inputs: Sequence[Sample], drawn: Sequence[Sequence[str]], reward: _Reward) -> list[str]:
     """The candidate with the highest reward per input; of equals the first drawn."""
     values = _rewards(inputs, drawn, reward)
     return [texts[int(place)] for texts, place in zip(drawn, values.argmax(axis=1), strict=True)]
 
 
-def _rewards(inputs: Sequence[Sample], drawn: Sequence[Sequence[str]], reward: Reward) -> Floats:
+def _rewards(inputs: Sequence[Sample], drawn: Sequence[Sequence[str]], reward: _Reward) -> Floats:
     """The reward of each candidate, (inputs, candidates)."""
     repeated = [sample for sample, texts in zip(inputs, drawn, strict=True) for _ in texts]
     return reward(repeated, [text for texts in drawn for text in texts]).reshape(len(inputs), -1)
 
 
 def train_on_reward(
-    tuned: Captioner, training: Sequence[Sample], reward: Reward, experiment: Experiment, seed: int, way: Way
+    tuned: Captioner, training: Sequence[Sample], reward: _Reward, experiment: Experiment, seed: int, way: Way
 ) -> None:
     """Raise the expected reward of a few draws.
 
@@ -235,31 +235,31 @@ def _outcome(
     scenes: Sequence[Scene],
     texts: tuple[Sequence[str], Sequence[str]],
     gains: Sequence[Floats],
-    columns: Sequence[Reward],
-) -> Outcome:
+    columns: Sequence[_Reward],
+) -> _Outcome:
     inputs = [scene.sample for scene in scenes]
     errors = [[is_wrong(scene, text) for scene, text in zip(scenes, side, strict=True)] for side in texts]
     silent = [[stated_gender(text) is None for text in side] for side in texts]
     scores = [column(inputs, side) for column in columns for side in texts]
-    return Outcome(scenes, texts, np.column_stack([*errors, *silent, *gains, *scores]).astype(np.float64))
+    return _Outcome(scenes, texts, np.column_stack([*errors, *silent, *gains, *scores]).astype(np.float64))
 
 
-def effect(
-    reward: str, way: Way, outcomes: Sequence[Outcome], columns: Sequence[str], *, seed: int
+def _effect(
+    reward: str, way: Way, outcomes: Sequence[_Outcome], columns: Sequence[str], *, seed: int
 ) -> Effect:
     """Outcomes of all seeds together; concepts are the clusters, so that a concept counts once."""
     scenes = [scene for outcome in outcomes for scene in outcome.scenes]
     table = np.concatenate([outcome.table for outcome in outcomes])
     clusters = [scene.concept for scene in scenes]
 
-    def change(place: int, scale: float = 1.0) -> Change:
+    def change(place: int, scale: float = 1.0) -> _Change:
         before, after = scale * table[:, 2 * place], scale * table[:, 2 * place + 1]
         ci = bootstrap_weighted(
             partial(weighted_mean, values=after - before), len(table), clusters=clusters, seed=seed,
             resamples=1000,
         )  # fmt: skip
         means = float(before.mean()), float(after.mean())
-        return Change(*means, means[1] - means[0], ci.pair if ci else None)
+        return _Change(*means, means[1] - means[0], ci.pair if ci else None)
 
     before, after = (biased_share(scenes, table[:, side], seed) for side in (0, 1))
     scores = {name: change(place) for place, name in enumerate(columns, start=3)}
@@ -275,7 +275,7 @@ def biased_share(scenes: Sequence[Scene], errors: Floats, seed: int = 0) -> floa
     return 100.0 * float(np.mean(biased)) if biased else None
 
 
-def _write_captions(parts: Mapping[tuple[str, Way], Sequence[Outcome]], out: Path) -> None:
+def _write_captions(parts: Mapping[tuple[str, Way], Sequence[_Outcome]], out: Path) -> None:
     """The captions before and after as files that the caption audit reads, with copies of the images."""
     for (reward, way), outcomes in parts.items():
         name = "".join(letter if letter.isalnum() else "-" for letter in f"{reward}-{way}")
@@ -296,7 +296,7 @@ def _row(scene: Scene, text: str, name: str, out: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rendered_world(test: int) -> World:
+def rendered_world(test: int) -> _World:
     """Pictures of the rendered world, about `test` to test on, and a small captioner for each seed.
 
     Both genders are equally frequent with every concept, so that only the reward can teach the captioner to
@@ -312,12 +312,12 @@ def rendered_world(test: int) -> World:
     return world
 
 
-def _drawn(scenes: Sequence[rendered.Scene]) -> list[Scene]:
+def _drawn(scenes: Sequence[rendered._Scene]) -> list[Scene]:
     pairs = zip(scenes, rendered.as_samples(scenes), strict=True)
     return [Scene(scene.path, _GENDERS[scene.caption.group], sample) for scene, sample in pairs]
 
 
-def own_world(model: str, data: Path) -> World:
+def own_world(model: str, data: Path) -> _World:
     """A captioner and scenes of the user's; each seed tests on another half of the scenes."""
     base, scenes = load_captioner(model), read_scenes(data)
     check_words(base.tokenizer, model)
@@ -332,8 +332,8 @@ def own_world(model: str, data: Path) -> World:
 def read_scenes(path: Path) -> list[Scene]:
     """Rows with `group` (man or woman), `references`, and `source` or `image`; `concept` where known."""
     scenes = [_own_scene(row) for row in read_rows(path)]
-    if len(scenes) < FEWEST:
-        raise DataError(f"{path}: {len(scenes)} scenes; at least {FEWEST} are needed for a rate of errors")
+    if len(scenes) < _FEWEST:
+        raise DataError(f"{path}: {len(scenes)} scenes; at least {_FEWEST} are needed for a rate of errors")
     return scenes
 
 

@@ -17,7 +17,7 @@ DATA = "{data}"  # the data folder, in a metric's spec
 _OTHERS = ("page", "slips", "sources", "releases")  # files beside the recipes
 # Why a cell was not run. The first four are found when it should run; the last four stand in the recipe or in
 # recipes/sources.toml.
-Kind = Literal[
+RecipeKind = Literal[
     "weights", "package", "data", "time", "never released", "people", "no metric", "not a result", "no figure"
 ]
 
@@ -64,7 +64,7 @@ class Cell:
     label: str = ""  # whose finding it is, where not the metric's: a captioner's gender errors
     of: tuple[str, ...] = ()  # the mean of these columns of its row
     hours: float = 0.0  # so long on one core that it is run only where asked for
-    kind: Kind | None = None  # with `reason`: nobody can run this cell
+    kind: RecipeKind | None = None  # with `reason`: nobody can run this cell
     reason: str = ""
     own: bool = False  # a user's metric in the place of the paper's; `published` tells the digits alone
 
@@ -84,7 +84,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TableRecipe:
     """A table (or figure) of a paper."""
 
     paper: str
@@ -110,7 +110,7 @@ class Recipe:
 
 
 @cache
-def recipes() -> dict[str, Recipe]:
+def recipes() -> dict[str, TableRecipe]:
     """Every recipe by name, papers and tables in order."""
     paths = [path for path in data_path("recipes").glob("*.toml") if path.stem not in _OTHERS]
     known = [parse_recipe(path.read_text("utf-8"), path.name) for path in paths]
@@ -118,7 +118,7 @@ def recipes() -> dict[str, Recipe]:
     return {recipe.name: recipe for recipe in known}
 
 
-def find_recipe(name: str) -> Recipe:
+def find_recipe(name: str) -> TableRecipe:
     """The recipe of that name."""
     if name not in recipes():
         raise SpecError(f"no recipe {name!r}{suggest(name, recipes())}; `assay papers reproduce` lists them")
@@ -131,7 +131,7 @@ def _natural(table: str) -> tuple[bool, int, str]:
     return not table.startswith("table"), int(digits or 0), table
 
 
-def parse_recipe(text: str, name: str) -> Recipe:
+def parse_recipe(text: str, name: str) -> TableRecipe:
     """A recipe file's text; errors name the file and what is wrong in it."""
     given = tomllib.loads(text)
     runs = {}
@@ -141,12 +141,12 @@ def parse_recipe(text: str, name: str) -> Recipe:
         runs[key] = Plan(**with_tuples(run_) | inner)
     cells = tuple(_cells(given, name))
     for cell in cells:
-        if cell.kind is not None and (cell.kind not in get_args(Kind) or not cell.reason):
+        if cell.kind is not None and (cell.kind not in get_args(RecipeKind) or not cell.reason):
             raise DataError(f"{name}: {cell.row} / {cell.column} has an unknown kind or no `reason`")
         if not (cell.kind or cell.of) and (cell.run not in runs or not (cell.metric or cell.released)):
             raise DataError(f"{name}: {cell.row} / {cell.column} has neither a way to run it nor a `kind`")
     notes, slow = tuple(given.get("notes", ())), given.get("slow", False)
-    return Recipe(given["paper"], given["table"], given["title"], cells, runs, notes, slow)
+    return TableRecipe(given["paper"], given["table"], given["title"], cells, runs, notes, slow)
 
 
 def _refuse_unknown(given: Mapping[str, Any], kind: type[Plan | Cell], where: str) -> None:
@@ -188,7 +188,7 @@ def _merged(*levels: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def axes(recipe: Recipe) -> tuple[str, str]:
+def axes(recipe: TableRecipe) -> tuple[str, str]:
     """What a table has per metric, a row or a column, and the other of the two."""
     columns = {cell.column for cell in recipe.runnable}
     in_rows = len({(cell.column, cell.metric or cell.released) for cell in recipe.runnable}) > len(columns)

@@ -231,7 +231,7 @@ def prefers_male(world: World, size: float) -> Drawn:
     versions = dict(
         zip(preference.VERSIONS, (level + gain, level + _NOISE * world.normal(len(cases))), strict=True)
     )
-    lost = zip(preference.LOST, versions.values(), strict=True)
+    lost = zip(preference.LOST_WORD, versions.values(), strict=True)
     return [
         single(cases, versions | {role: score - world.costs() for role, score in lost})
     ], "preference/both"
@@ -373,7 +373,9 @@ SIMULATED = (
     _unfair("takes so much from one intersection beyond its parts", penalises_an_intersection, diluted=3.0),
     _unfair("adds so much to stereotypes", prefers_stereotypes, statistic="stereotype_lost_words"),
     _unfair("adds so much to one side of a pair", prefers_one_side, needs=_has(PAIR[0])),
-    _unfair("adds so much to the male version", prefers_male, audit="swap", needs=_has(preference.LOST[0])),
+    _unfair(
+        "adds so much to the male version", prefers_male, audit="swap", needs=_has(preference.LOST_WORD[0])
+    ),
     _unfair(
         "adds so much to captions of one group", prefers_captions_of_a_group, audit="caption",
         needs=_has(LOST),

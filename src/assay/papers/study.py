@@ -22,12 +22,12 @@ from assay.engine.session import Session
 from assay.errors import AuditError, SpecError, suggest
 from assay.files import data_path, toml_file, with_tuples
 from assay.names.registry import audit_class
-from assay.names.spec import measure, parse
+from assay.names.spec import measure, parse_spec
 from assay.papers.cells import Findings, figures_of
-from assay.papers.claims import catalogue, judge
+from assay.papers.claims import blind_spot_catalogue, judge
 from assay.papers.pictures import attention_map, next_tokens
 from assay.papers.recipes import PAPERS
-from assay.papers.tables import Table, as_page, fill, words_page
+from assay.papers.tables import Table, as_page, fill_table, words_page
 from assay.reading.names import shown_names
 from assay.reading.results import StoredRun, check_writable
 
@@ -149,7 +149,7 @@ def _propagated(given: Mapping[str, Any], session: Session) -> Findings:
     """What a captioner becomes when it is trained on each reward, as figures of the rewards."""
     from assay.papers.propagate import Experiment, propagate, rendered_world
 
-    rewards, columns = ([parse(spec) for spec in given[key]] for key in ("rewards", "columns"))
+    rewards, columns = ([parse_spec(spec) for spec in given[key]] for key in ("rewards", "columns"))
     effects = propagate(
         rewards, range(given["seeds"]), Experiment(), rendered_world(given["scenes"]), session,
         methods=given["methods"], columns=columns,
@@ -188,14 +188,14 @@ def _page(
         if "words" in spec:
             parts.append(words_page(spec, runs, names))
             continue
-        table = fill(spec, runs, why_not)
+        table = fill_table(spec, runs, why_not)
         tables[table.name] = table
         part = as_page(table, names)
         if "careful" in spec:
-            part["careful"] = as_page(fill(_careful_spec(spec), runs, why_not), names)
+            part["careful"] = as_page(fill_table(_careful_spec(spec), runs, why_not), names)
         parts.append(part)
     claims = [judge(claim, tables, paradigms) for claim in plan["claim"]]
-    if spots := catalogue(plan.get("spot", ()), tables):
+    if spots := blind_spot_catalogue(plan.get("spot", ()), tables):
         parts.insert(0, _catalogue_page(spots, names))
     return {
         "paper": paper, "title": PAPERS[paper], "question": plan["question"], "parts": parts,

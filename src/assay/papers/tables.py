@@ -17,7 +17,7 @@ from typing import Any
 
 from assay.errors import DataError
 from assay.papers.cells import Findings, Reading
-from assay.papers.recipes import Cell, Recipe, axes, find_recipe
+from assay.papers.recipes import Cell, TableRecipe, axes, find_recipe
 from assay.reading.text import number
 
 _Shown = Mapping[str, Mapping[str, Mapping[str, str]]]  # cells by metric and place
@@ -43,7 +43,7 @@ _KEYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CellPlace:
     """Where one figure of every metric stands."""
 
     label: str
@@ -66,7 +66,7 @@ class Table:
     """A table with the figures of this run by metric and place, and those that the paper prints."""
 
     spec: Mapping[str, Any]
-    places: tuple[Place, ...]
+    places: tuple[CellPlace, ...]
     ours: Mapping[str, Mapping[str, Reading]]  # by metric and place
     printed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by the paper's metric and place
     why_empty: str = ""
@@ -77,7 +77,7 @@ class Table:
         return str(self.spec.get("id", self.spec["where"]))
 
 
-def fill(spec: Mapping[str, Any], runs: Mapping[str, Findings], why_not: Mapping[str, str]) -> Table:
+def fill_table(spec: Mapping[str, Any], runs: Mapping[str, Findings], why_not: Mapping[str, str]) -> Table:
     """A table of the study with the figures of the runs; `why_not` has the runs that could not be made."""
     if unknown := spec.keys() - _KEYS:
         raise DataError(f"the table {spec['where']!r} of a study has unknown keys: {', '.join(unknown)}")
@@ -92,7 +92,7 @@ def fill(spec: Mapping[str, Any], runs: Mapping[str, Findings], why_not: Mapping
 
 
 def _drawn(
-    spec: Mapping[str, Any], places: Sequence[Place], findings: Findings
+    spec: Mapping[str, Any], places: Sequence[CellPlace], findings: Findings
 ) -> tuple[Mapping[str, Any], ...]:
     """The marks of a figure that shows more than the table: curves of scores, or steps through a text."""
     if "curves" in spec:
@@ -102,7 +102,7 @@ def _drawn(
 
 
 def _figures(
-    spec: Mapping[str, Any], places: Sequence[Place], runs: Mapping[str, Findings]
+    spec: Mapping[str, Any], places: Sequence[CellPlace], runs: Mapping[str, Findings]
 ) -> dict[str, dict[str, Reading]]:
     """The figures of every metric that the table shows, by place."""
     ours: dict[str, dict[str, Reading]] = {}
@@ -115,7 +115,7 @@ def _figures(
     return ours
 
 
-def _why_empty(spec: Mapping[str, Any], places: Sequence[Place], why_not: Mapping[str, str]) -> str:
+def _why_empty(spec: Mapping[str, Any], places: Sequence[CellPlace], why_not: Mapping[str, str]) -> str:
     """Why a table has no figure: its run could not be made, or no metric gives one."""
     for run in (*(place.run for place in places), spec.get("run", "")):
         if run in why_not:
@@ -152,7 +152,7 @@ def _metrics_of(findings: Findings, spec: Mapping[str, Any]) -> list[str]:
 
 
 def _with_average(
-    figures: Mapping[str, Reading], spec: Mapping[str, Any], places: Sequence[Place]
+    figures: Mapping[str, Reading], spec: Mapping[str, Any], places: Sequence[CellPlace]
 ) -> dict[str, Reading]:
     """The figures and their mean, as the paper prints it; where one is missing there is no mean."""
     if len(figures) < len(places):
@@ -167,7 +167,7 @@ def _with_average(
 
 def _places(
     spec: Mapping[str, Any], runs: Mapping[str, Findings]
-) -> tuple[tuple[Place, ...], dict[str, dict[str, str]]]:
+) -> tuple[tuple[CellPlace, ...], dict[str, dict[str, str]]]:
     """The places of a table, and the paper's figures there by its own metrics."""
     own = _matching(spec, runs) if "each" in spec else _own_places(spec)
     if "recipe" not in spec:
@@ -176,7 +176,7 @@ def _places(
     return tuple(own) or places, printed
 
 
-def _own_places(spec: Mapping[str, Any]) -> list[Place]:
+def _own_places(spec: Mapping[str, Any]) -> list[CellPlace]:
     """Places that the study names: a slice alone, or a table of what differs from place to place."""
     listed = []
     named = spec.get("places", {})
@@ -188,11 +188,11 @@ def _own_places(spec: Mapping[str, Any]) -> list[Place]:
             "statistic": spec.get("statistic", ""),
             "slice": spec.get("slice", ""),
         }
-        listed.append(Place(label, **common | own))
+        listed.append(CellPlace(label, **common | own))
     return listed
 
 
-def _matching(spec: Mapping[str, Any], runs: Mapping[str, Findings]) -> list[Place]:
+def _matching(spec: Mapping[str, Any], runs: Mapping[str, Findings]) -> list[CellPlace]:
     """A place for every slice of the statistic that matches a pattern, in the order of the findings."""
     findings = runs.get(spec["run"])
     if findings is None:
@@ -202,7 +202,7 @@ def _matching(spec: Mapping[str, Any], runs: Mapping[str, Findings]) -> list[Pla
     slices = dict.fromkeys(slice_ for _, slice_, statistic, _ in findings.rows if statistic == listed)
     matching = [slice_ for slice_ in slices if any(_fits(slice_, pattern) for pattern in patterns)]
     return [
-        Place(
+        CellPlace(
             f"{_label(slice_, spec)} {line}".strip(), spec["run"], slice_, spec["statistic"],
             spec.get("versus") or line or None, line=line,
         )
@@ -226,12 +226,12 @@ def _label(slice_: str, spec: Mapping[str, Any]) -> str:
 
 
 def _places_of_recipe(
-    recipe: Recipe, spec: Mapping[str, Any]
-) -> tuple[tuple[Place, ...], dict[str, dict[str, str]]]:
+    recipe: TableRecipe, spec: Mapping[str, Any]
+) -> tuple[tuple[CellPlace, ...], dict[str, dict[str, str]]]:
     """The places of a published table, and its figures: the recipe says how each place is measured."""
     line, across = axes(recipe)
     wanted = spec.get("places")
-    places: dict[str, Place] = {}
+    places: dict[str, CellPlace] = {}
     printed: dict[str, dict[str, str]] = {}
     for cell in recipe.cells:
         metric, label = getattr(cell, line), getattr(cell, across)
@@ -242,9 +242,9 @@ def _places_of_recipe(
     return tuple(places.values()), printed
 
 
-def _place(label: str, cell: Cell, spec: Mapping[str, Any]) -> Place:
+def _place(label: str, cell: Cell, spec: Mapping[str, Any]) -> CellPlace:
     run = spec.get("run") or spec.get("runs", {}).get(cell.run, cell.run)
-    return Place(label, run, cell.slice, cell.statistic, cell.versus, cell.scale)
+    return CellPlace(label, run, cell.slice, cell.statistic, cell.versus, cell.scale)
 
 
 def as_page(table: Table, names: Mapping[str, str]) -> dict[str, Any]:
@@ -386,7 +386,7 @@ def _renamed(mark: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any
     return {**mark, **({"line": names.get(mark["line"], mark["line"])} if "line" in mark else {})}
 
 
-def _mark(metric: str, place: Place, figure: Reading, kind: str) -> dict[str, Any]:
+def _mark(metric: str, place: CellPlace, figure: Reading, kind: str) -> dict[str, Any]:
     """One mark of a figure: dots have a panel per place, lines and grids one per metric, heat maps one."""
     mark = {"value": figure.value, "low": figure.low, "high": figure.high, "n": figure.n}
     if kind == "lines":

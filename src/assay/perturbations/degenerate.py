@@ -18,12 +18,12 @@ from assay.language import join_words, split_words
 from assay.perturbations import edit
 from assay.vocabulary import Task
 
-Position = Literal["start", "middle", "end"]
+Where = Literal["start", "middle", "end"]
 ErrorKind = Literal["random", "shuffle"]
-Place = Literal["alone", "prefix", "suffix"]
-POSITIONS: tuple[Position, ...] = get_args(Position)
+_Place = Literal["alone", "prefix", "suffix"]
+POSITIONS: tuple[Where, ...] = get_args(Where)
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
-PLACES: tuple[Place, ...] = get_args(Place)
+PLACES: tuple[_Place, ...] = get_args(_Place)
 CONTROL = "control"
 
 
@@ -101,7 +101,7 @@ class PositionedError(Perturbation):
     languages = None
 
     level: int = 10
-    position: Position = "middle"
+    position: Where = "middle"
     kind: ErrorKind = "random"
 
     def apply(self, record: Record, rng: Random) -> str | None:
@@ -157,7 +157,7 @@ def injections() -> dict[str, Injection]:
     return {row["id"]: Injection(**row) for row in toml_file("injections", "injections")["injection"]}
 
 
-def placed(injection: str, text: str, place: Place) -> str:
+def placed(injection: str, text: str, place: _Place) -> str:
     """The injection alone, before a text (prefix) or after it (suffix)."""
     if place == "alone":
         return injection
@@ -174,7 +174,7 @@ class Injected(Perturbation):
 
     level: int = 1
     injection: str = "answer-yes-full"
-    place: Place = "alone"
+    place: _Place = "alone"
 
     def apply(self, record: Record, rng: Random) -> str | None:
         known = injections()

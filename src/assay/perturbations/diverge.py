@@ -149,7 +149,7 @@ def fillings(text: Text, among: Container[int] | None = None) -> dict[int, fill.
     places = _spread(open_words, len(text.tokens))
     if not places or fill.missing() is not None:
         return {}
-    spots = [fill.Place(text.tokens[i].start, text.tokens[i].end) for i in places]
+    spots = [fill.MaskedPlace(text.tokens[i].start, text.tokens[i].end) for i in places]
 
     def fits(number: int, word: str) -> bool:
         return _fits(text, places[number], word, of_its_kind=among is not None)

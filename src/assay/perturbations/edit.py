@@ -24,7 +24,7 @@ from assay.files import word_set
 from assay.language import language_of, split_sentences_of
 from assay.models.nlp import Parse, Span, Token, parse_one
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 FINITE_TAGS = frozenset(["VBZ", "VBP", "VBD", "MD"])
 _BASE_TAGS = frozenset(["NN", "NNP", "JJ", "RB", "VB", "RP", "IN"])
@@ -329,18 +329,18 @@ def share_count(total: int, share: float) -> int:
     return math.ceil(total * share - 1e-9)
 
 
-def draw_share(items: Sequence[T], share: float, rng: Random) -> list[T]:
+def draw_share(items: Sequence[_T], share: float, rng: Random) -> list[_T]:
     """A random share of the items, rounded up, in their order."""
     count = min(share_count(len(items), share), len(items))
     return [items[index] for index in sorted(rng.sample(range(len(items)), count))]
 
 
-def draw_each(items: Sequence[T], probability: float, rng: Random) -> list[T]:
+def draw_each(items: Sequence[_T], probability: float, rng: Random) -> list[_T]:
     """Each item with this probability; all of them at 1."""
     return [item for item in items if rng.random() < probability]
 
 
-def switch_pairs(items: Sequence[T], count: int, rng: Random) -> list[T]:
+def switch_pairs(items: Sequence[_T], count: int, rng: Random) -> list[_T]:
     """Switch `count` random pairs, never the same pair twice in a row; empty for two items or fewer."""
     if len(items) <= 2:
         return []

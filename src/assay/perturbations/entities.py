@@ -29,7 +29,7 @@ def named(word_list: str) -> frozenset[str]:
     return word_set("words", "gazetteer", word_list)
 
 
-def names(parse: Text) -> tuple[Span, ...]:
+def name_spans(parse: Text) -> tuple[Span, ...]:
     """The confirmed names of a text, in order; none in a text of capitals."""
     return () if is_all_caps(parse.text) else _names(parse.text)
 

@@ -12,7 +12,15 @@ from assay.core import Perturbation, Record
 from assay.language import is_unspaced, join_words, language_of, split_sentences_of, split_words
 from assay.perturbations import edit
 from assay.perturbations.scripts import by_table, tidy
-from assay.perturbations.tables import LANGUAGES, Cut, Table, content_words, in_case_of, light_words, table
+from assay.perturbations.tables import (
+    LANGUAGES,
+    Cut,
+    WordTable,
+    content_words,
+    in_case_of,
+    light_words,
+    table,
+)
 
 _CLAUSE = re.compile(r".+?(?:[,;](?=\s)|[，；、](?=.)|$)", re.DOTALL)
 _LIST_MARK = "、"  # between clauses in Japanese, between the parts of a list in Chinese
@@ -236,7 +244,7 @@ class TurnedNegation(Perturbation):
         return _first_negated(stated, record.gold, rng) if stated else None
 
 
-def _first_negated(stated: Table, text: str, rng: Random) -> str | None:
+def _first_negated(stated: WordTable, text: str, rng: Random) -> str | None:
     """The text with its first verb negated that the table has, but for one that opens a sentence."""
     inside = [(match, options) for match, options in stated.matches(text) if not match[0][0].isupper()]
     if not inside:

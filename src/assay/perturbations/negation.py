@@ -9,10 +9,10 @@ from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import Text
 
-Changes = dict[int, str] | None  # new words by token index; None where the result would be doubtful
+_Changes = dict[int, str] | None  # new words by token index; None where the result would be doubtful
 
 
-def negation(parse: Text, sentence: Span, *, shy: str = "negation_shy", contract: bool = False) -> Changes:
+def negation(parse: Text, sentence: Span, *, shy: str = "negation_shy", contract: bool = False) -> _Changes:
     """The changes that negate the sentence's main clause, or None where the result would be doubtful.
 
     Sentences with a word of the list `shy` are left alone: one more "not" would be wrong or clumsy there.
@@ -30,7 +30,7 @@ def negation(parse: Text, sentence: Span, *, shy: str = "negation_shy", contract
     return _denied(parse, sentence, root, contract)
 
 
-def _denied(parse: Text, sentence: Span, root: int, contract: bool) -> Changes:
+def _denied(parse: Text, sentence: Span, root: int, contract: bool) -> _Changes:
     """Put a "not" to the last verb that shares the subject of the main one."""
     subject, verb = parse.child(root, *edit.SUBJECTS), _last_verb(parse, root)
     if verb is None or (subject is not None and _resists(parse, subject)):
@@ -98,7 +98,7 @@ def _finite_auxiliary(token: Token) -> bool:
     return token.dep in ("aux", "auxpass") and token.tag in edit.FINITE_TAGS and helps
 
 
-def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> Changes:
+def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> _Changes:
     """Put the "not" after an auxiliary, or contract the two."""
     if subject is None or subject > finite or not stands_in("takes-not", parse, finite):
         return None  # "only then did it stop"; "it has now stopped"; "he's gone"
@@ -111,7 +111,7 @@ def _negated(token: Token) -> str:
     return clitics.get(token.text.lower().replace("’", "'"), f"{token.text} not")
 
 
-def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> Changes:
+def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -> _Changes:
     """Negate a verb without auxiliary: after a form of "be", else with do-support."""
     tokens, token = parse.tokens, parse.tokens[root]
     if subject is None:
@@ -130,7 +130,7 @@ def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -
     return {root: f"{support} {base}"} if at == root else {at: f"{support} {tokens[at].text}", root: base}
 
 
-def _affirm(parse: Text, root: int, negative: int) -> Changes:
+def _affirm(parse: Text, root: int, negative: int) -> _Changes:
     """Remove not, n't or never, and do-support with it."""
     tokens, before = parse.tokens, negative - 1
     subject, word = parse.child(root, *edit.SUBJECTS), parse.word_at(before)

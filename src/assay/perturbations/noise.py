@@ -20,7 +20,7 @@ from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import ParseEdit, Text
-from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, named, names
+from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, name_spans, named
 from assay.perturbations.negation import negation
 
 # The release confuses these five marks.
@@ -331,7 +331,7 @@ class GenericNamedEntity(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        spans = names(parse)
+        spans = name_spans(parse)
         apart = [name for name in spans if not any(name is not n and _touches(parse, name, n) for n in spans)]
         drawn = edit.draw_each(apart, self.level, rng)
         return edit.splice(parse.text, [_generic_phrase(parse, name, rng) for name in drawn])
@@ -522,7 +522,7 @@ class NamedEntitySwitching(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        spans = names(parse)
+        spans = name_spans(parse)
         texts, pairs, last = [parse.piece(span) for span in spans], _switchable(parse, spans), None
         for _ in range(self.level):
             fitting = [pair for pair in pairs if pair != last and _differ(texts, pair)]

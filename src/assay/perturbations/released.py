@@ -19,7 +19,7 @@ from assay.core import Perturbation, Record
 from assay.language import split_sentences_of
 from assay.models.weights import resolve_tokenizer
 from assay.perturbations import edit
-from assay.perturbations.degenerate import ErrorKind, Position
+from assay.perturbations.degenerate import ErrorKind, Where
 
 if TYPE_CHECKING:
     from assay.perturbations.edit import Text
@@ -143,7 +143,7 @@ class TokenError(Perturbation):
     languages = None
 
     level: int = 10
-    position: Position = "middle"
+    position: Where = "middle"
     kind: ErrorKind = "random"
     tokenizer: str = "gpt2"
 

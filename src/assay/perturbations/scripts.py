@@ -17,7 +17,7 @@ from assay.datasets.lexicon import capitalised
 from assay.files import toml_file
 from assay.language import is_unspaced
 from assay.perturbations import edit
-from assay.perturbations.tables import LANGUAGES, Cut, Table, table
+from assay.perturbations.tables import LANGUAGES, Cut, WordTable, table
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
@@ -168,7 +168,7 @@ def by_table(record: Record, name: str, level: float, rng: Random) -> str | None
     return None if rules is None else changed_by(rules, record.gold, level, rng)
 
 
-def changed_by(rules: Table, text: str, level: float, rng: Random) -> str | None:
+def changed_by(rules: WordTable, text: str, level: float, rng: Random) -> str | None:
     """The text with a share of a table's words changed; None where it has none of them."""
     cuts = rules.drawn(text, level, rng)
     return tidy(text, cuts) if cuts else None

@@ -27,7 +27,7 @@ Cut = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class WordTable:
     """What one edit may change in one language: patterns, each with what it may become."""
 
     rules: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]
@@ -65,7 +65,7 @@ def in_case_of(match: re.Match[str], new: str) -> str:
 
 
 @cache
-def table(language: str, edit: str) -> Table | None:
+def table(language: str, edit: str) -> WordTable | None:
     """The table of an edit in a language; None where there is none."""
     if language not in LANGUAGES:
         return None
@@ -95,7 +95,7 @@ def _content(language: str) -> re.Pattern[str]:
     return re.compile("|".join(sorted(listed, key=len, reverse=True)) or "$^")
 
 
-def _compiled(entry: Mapping[str, Any], language: str) -> Table:
+def _compiled(entry: Mapping[str, Any], language: str) -> WordTable:
     behind, ahead = entry.get("behind", ""), entry.get("ahead", "")
     if language not in WITHOUT_SPACES:
         behind, ahead = rf"(?<![\w’'-]){behind}", rf"{ahead}(?![\w-])"
@@ -106,7 +106,7 @@ def _compiled(entry: Mapping[str, Any], language: str) -> Table:
 
     rules = [(pattern(fragment), tuple(options)) for fragment, options in _fragments(entry)]
     words = entry.get("protected", ())
-    return Table(tuple(rules), re.compile("|".join(words)) if words else None)
+    return WordTable(tuple(rules), re.compile("|".join(words)) if words else None)
 
 
 def _has_capital(fragment: str) -> bool:

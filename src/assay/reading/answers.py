@@ -15,16 +15,16 @@ from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.results import StoredRun
 from assay.reading.text import amount
-from assay.reading.verdicts import Row, checks, gravest_failures
+from assay.reading.verdicts import JudgedRow, checks, gravest_failures
 from assay.vocabulary import QUESTIONS, Question
 
 Outcome = Literal["pass", "fail", "inconclusive"]
 Slice = tuple[str, str]  # audit, slice
-NAMED = 3  # failed slices that a summary names
+_NAMED = 3  # failed slices that a summary names
 _WORDS: dict[Question, list[str]] = toml_file("report", "words")["answers"]
 
 
-def outcome_of(judged: Sequence[Row]) -> Outcome:
+def outcome_of(judged: Sequence[JudgedRow]) -> Outcome:
     """What the judged findings of one metric on one slice say together."""
     verdicts = {row["verdict"] for row in judged}
     if "fail" in verdicts:
@@ -32,7 +32,7 @@ def outcome_of(judged: Sequence[Row]) -> Outcome:
     return "pass" if verdicts == {"pass"} else "inconclusive"
 
 
-def slice_outcomes(judged: Iterable[Row]) -> dict[str, dict[Slice, Outcome]]:
+def slice_outcomes(judged: Iterable[JudgedRow]) -> dict[str, dict[Slice, Outcome]]:
     """Every metric's outcome by slice, from the checks of one or more questions."""
     outcomes: dict[str, dict[Slice, Outcome]] = {}
     groups = grouped(judged, lambda row: (row["metric"], row["audit"], row["slice"]))
@@ -47,7 +47,7 @@ class Answer:
 
     question: Question
     counts: Mapping[Outcome, int]
-    failures: tuple[Row, ...] = ()  # the gravest first
+    failures: tuple[JudgedRow, ...] = ()  # the gravest first
 
     def count(self, outcome: Outcome) -> int:
         return self.counts.get(outcome, 0)
@@ -92,7 +92,7 @@ class Answer:
         counts = f"{self.count('pass')} {passed}, {self.count('fail')} {failed}"
         return f"{counts}, {self.count('inconclusive')} unknown"
 
-    def named(self, most: int = NAMED) -> str:
+    def named(self, most: int = _NAMED) -> str:
         """The gravest failures by name, each once, and how many more there are."""
         names = list(failed_names(self.failures))
         more = f" and {len(names) - most} more" if len(names) > most else ""
@@ -112,7 +112,7 @@ def answers(run: StoredRun) -> dict[tuple[str, Question], Answer]:
     return answered
 
 
-def failed_names(failures: Iterable[Row]) -> dict[str, str]:
+def failed_names(failures: Iterable[JudgedRow]) -> dict[str, str]:
     """What failed, gravest first, each once, with its size: Roma, -0.54 of a lost word."""
     names: dict[str, str] = {}
     for row in failures:
@@ -120,7 +120,7 @@ def failed_names(failures: Iterable[Row]) -> dict[str, str]:
     return names
 
 
-def subject_of(row: Row) -> str:
+def subject_of(row: JudgedRow) -> str:
     """Whom or what a finding is about, in a word or two: the last part of its slice, a word in quotes.
 
     Where that is a level or the number of a test (`weat6`), it is the audit. A group is written as its own

@@ -22,15 +22,15 @@ from assay.errors import SpecError
 from assay.reading.evidence import wanted_roles
 from assay.reading.results import StoredRun, load_run
 from assay.reading.text import ROUNDING
-from assay.reading.verdicts import Row, beyond_bar, rows_of
+from assay.reading.verdicts import JudgedRow, beyond_bar, rows_of
 from assay.statistics.estimates import benjamini_hochberg
 from assay.vocabulary import COVERED, Verdict
 
 Direction = Literal["better", "worse", "unchanged", "not compared"]
-Given = StoredRun | Path | str  # a run, or its folder
-Key = tuple[str, str, str, str, str]  # metric, audit, slice, statistic, versus
-ALPHA = 0.05
-FEWEST = 10  # items below which intervals say too little for a test, as for a verdict
+_RunOrFolder = StoredRun | Path | str  # a run, or its folder
+_Key = tuple[str, str, str, str, str]  # metric, audit, slice, statistic, versus
+_ALPHA = 0.05
+_FEWEST = 10  # items below which intervals say too little for a test, as for a verdict
 _Z = 1.959964  # half the width of a 95% interval, in standard errors
 _HIGHEST = 0.99  # correlation of paired items that is believed at most, so that no error comes out as 0
 # Options that choose what is asked. A verdict does not depend on what else was asked; files are compared by
@@ -42,7 +42,7 @@ _CHOOSING = ("only", "task", "criterion", "data", "references")
 class Change:
     """One finding in two runs."""
 
-    key: Key
+    key: _Key
     before: float
     after: float
     p_value: float | None
@@ -70,7 +70,7 @@ class Comparison:
     only_before: int
     only_after: int
     notes: tuple[str, ...] = ()
-    lost: tuple[Key, ...] = ()  # judged in the first run and gone in the second, which asks the same
+    lost: tuple[_Key, ...] = ()  # judged in the first run and gone in the second, which asks the same
 
     def of(self, direction: Direction) -> list[Change]:
         """Changes in one direction, largest first."""
@@ -82,7 +82,9 @@ class Comparison:
         return pl.DataFrame([change.document for change in self.shared], infer_schema_length=None)
 
 
-def compare(before: Given, after: Given, renamed: Mapping[str, str] | None = None) -> Comparison:
+def compare(
+    before: _RunOrFolder, after: _RunOrFolder, renamed: Mapping[str, str] | None = None
+) -> Comparison:
     """Compare findings of the same name; `renamed` maps a metric of the first run to one of the second.
 
     Runs are given as they are or by their folders. It is an error if they have no finding in common, or if
@@ -103,13 +105,13 @@ def compare(before: Given, after: Given, renamed: Mapping[str, str] | None = Non
     return Comparison(tuple(changes), len(gone), len(new) - len(both), tuple(notes), tuple(lost))
 
 
-def _loaded(run: Given) -> StoredRun:
+def _loaded(run: _RunOrFolder) -> StoredRun:
     """A run as it is, or from its folder."""
     return run if isinstance(run, StoredRun) else load_run(run)
 
 
 def _changes(
-    findings: Sequence[tuple[Mapping[str, Any], Row, Key]],
+    findings: Sequence[tuple[Mapping[str, Any], JudgedRow, _Key]],
     reasons: Mapping[str, Sequence[str]],
     paired: _Paired,
 ) -> list[Change]:
@@ -125,7 +127,7 @@ def _changes(
     return directed
 
 
-def _earlier_rows(before: StoredRun, names: Mapping[str, str]) -> dict[Key, dict[str, Any]]:
+def _earlier_rows(before: StoredRun, names: Mapping[str, str]) -> dict[_Key, dict[str, Any]]:
     """The findings of the first run under the second one's names.
 
     A renamed metric takes the place of the first run's own metric of that name.
@@ -135,7 +137,7 @@ def _earlier_rows(before: StoredRun, names: Mapping[str, str]) -> dict[Key, dict
     return {_key(row, names): row for row in earlier.iter_rows(named=True)}
 
 
-def _is_lost(row: Mapping[str, Any], key: Key, after: StoredRun) -> bool:
+def _is_lost(row: Mapping[str, Any], key: _Key, after: StoredRun) -> bool:
     """Whether a finding was judged, and should be in a run that asks the same of the same metric."""
     is_judged = row["verdict"] not in ("not judged", "not covered")
     return is_judged and key[0] in after.metrics and key[1] in after.about["audits"]
@@ -161,7 +163,7 @@ def _nothing_shared(first: StoredRun, second: StoredRun) -> str:
     return "the runs share no finding: other data or options; run both alike, or name metrics with -m OLD=NEW"
 
 
-def _key(row: Mapping[str, Any], names: Mapping[str, str]) -> Key:
+def _key(row: Mapping[str, Any], names: Mapping[str, str]) -> _Key:
     metric, versus = row["metric"], row["versus"] or ""
     return names.get(metric, metric), row["audit"], row["slice"], row["statistic"], names.get(versus, versus)
 
@@ -219,7 +221,7 @@ class _Paired:
             for scores, name in zip(self._scores, names, strict=True)
         ]
         both = [pair for pair in zip(*effects, strict=True) if None not in pair]
-        if len(both) < FEWEST:
+        if len(both) < _FEWEST:
             return None
         table = np.array(both, dtype=np.float64).T
         if (np.ptp(table, axis=1) <= ROUNDING * np.abs(table).max()).any():
@@ -259,7 +261,7 @@ def _effect(scores: Mapping[str, float], slice_: str) -> float | None:
     return fmean(scores[role] for role in others) - scores[base]
 
 
-def _compared(old: Mapping[str, Any], new: Row, key: Key, paired: _Paired | None) -> Change:
+def _compared(old: Mapping[str, Any], new: JudgedRow, key: _Key, paired: _Paired | None) -> Change:
     """The finding in both runs, with a test where intervals and items allow one."""
     verdicts: tuple[Verdict, Verdict] = (old["verdict"], new["verdict"])
     change = Change(key, old["value"], new["value"], None, None, verdicts, "unchanged")
@@ -268,7 +270,7 @@ def _compared(old: Mapping[str, Any], new: Row, key: Key, paired: _Paired | None
     # Values that differ by no more than arithmetic does; effects are of size 1 and more.
     if abs(change.after - change.before) <= ROUNDING * max(1.0, abs(change.before), abs(change.after)):
         return replace(change, p_value=1.0)
-    if any(row["ci_low"] is None or row["n"] < FEWEST for row in (old, new)):
+    if any(row["ci_low"] is None or row["n"] < _FEWEST for row in (old, new)):
         return change
     first, second = ((row["ci_high"] - row["ci_low"]) / (2 * _Z) for row in (old, new))
     correlation = paired.correlation(*key[:3])
@@ -287,7 +289,7 @@ def _directed(change: Change, q_value: float, statistic: Statistic) -> Change:
         return replace(change, direction="worse" if after == "not covered" else "better")
     if {before, after} == {"fail", "pass"}:
         return replace(change, direction="better" if after == "pass" else "worse")
-    if change.q_value is None or change.q_value >= ALPHA:
+    if change.q_value is None or change.q_value >= _ALPHA:
         return change
     first, second = (beyond_bar(value, value, statistic) for value in (change.before, change.after))
     direction: Direction = "better" if second < first else "worse" if second > first else "unchanged"

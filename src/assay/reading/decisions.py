@@ -147,11 +147,11 @@ def mean_order(orders: Iterable[Order]) -> Order:
 
 def decisions_of(run: StoredRun) -> Decisions:
     """The decisions of a run, which remembers them; those of an atlas are stored with it."""
-    decisions = remembered(run) or remember(run, _decided(run))
+    decisions = remembered_decisions(run) or remember(run, _decided(run))
     return decisions.of([metric for metric in run.metrics if metric in decisions.metrics])
 
 
-def remembered(run: StoredRun) -> Decisions | None:
+def remembered_decisions(run: StoredRun) -> Decisions | None:
     """The decisions that a run remembers."""
     return vars(run).get("decisions")
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from assay.reading.results import StoredRun
-from assay.reading.verdicts import Row
+from assay.reading.verdicts import JudgedRow
 
 CASES_PER_FINDING = 3
 ROLES_PER_CASE = 4
@@ -20,7 +20,7 @@ REFERENCES = 3  # references of a text that are shown
 _SEED = re.compile(r"/\d+$")
 _ASIDE = ("lost/", "neutral", "reworded")  # texts that a finding is measured by, and not about
 
-Key = tuple[str, str]  # audit, case
+_Key = tuple[str, str]  # audit, case
 
 
 def wanted_roles(slice_: str, roles: Sequence[str], versus: str | None = None) -> list[str]:
@@ -55,14 +55,14 @@ def _named_by(slice_: str, base: str, others: Sequence[str]) -> list[str]:
     return at_its_end or [role for role in (base, *others) if name in role.split("/")[1:]]
 
 
-def examples(run: StoredRun, rows: Iterable[Row]) -> dict[Key, dict[str, Any]]:
+def examples(run: StoredRun, rows: Iterable[JudgedRow]) -> dict[_Key, dict[str, Any]]:
     """The cases that findings point to, gravest first, until the page is full; scores by metric, in order."""
     named = {case for row in rows for case in (row["evidence"] or [])[:CASES_PER_FINDING]}
-    texts: dict[Key, dict[str, Mapping[str, Any]]] = {}
+    texts: dict[_Key, dict[str, Mapping[str, Any]]] = {}
     for stored in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
         texts.setdefault((stored["audit"], stored["case"]), {})[stored["role"]] = stored
     scores = _scores(run, named)
-    chosen: dict[Key, dict[str, Any]] = {}
+    chosen: dict[_Key, dict[str, Any]] = {}
     spent = 0
     for row in rows:
         for case in (row["evidence"] or [])[: 1 if row["verdict"] == "pass" else CASES_PER_FINDING]:
@@ -120,7 +120,7 @@ def pooled_case(case: Mapping[str, Any], texts: dict[str, int]) -> dict[str, Any
     return pooled(case) | {"roles": {name: pooled(role) for name, role in case["roles"].items()}}
 
 
-def explanations(run: StoredRun, chosen: Mapping[Key, dict[str, Any]]) -> list[dict[str, Any]]:
+def explanations(run: StoredRun, chosen: Mapping[_Key, dict[str, Any]]) -> list[dict[str, Any]]:
     """Matching maps and token probabilities of the chosen cases."""
     shown, spent = [], 0
     for explained in run.explanations:

@@ -26,7 +26,7 @@ from assay.errors import DataError, SpecError, suggest
 from assay.reading.names import shown, shown_names
 from assay.reading.results import StoredRun
 from assay.reading.text import interval, number
-from assay.reading.verdicts import Row, is_check, rows_of
+from assay.reading.verdicts import JudgedRow, is_check, rows_of
 from assay.vocabulary import QUESTIONS, Gate, Question, Verdict
 
 # The questions that a gate looks at, and the verdict that breaks it.
@@ -43,10 +43,10 @@ _ALLOW_KEYS = (*_PATTERNS, "because")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class GateOutcome:
     """One thing that was required of one finding."""
 
-    row: Row
+    row: JudgedRow
     rule: str
     problem: str | None  # None where the requirement is met
     known: bool = False  # whether a baseline breaks the requirement too, so that it does not count
@@ -125,29 +125,29 @@ def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
             raise DataError(f"{where}: unknown key {key!r}{suggest(key, keys)}")
 
 
-def outcomes(run: StoredRun, asked: Bounds) -> list[Outcome]:
+def outcomes(run: StoredRun, asked: Bounds) -> list[GateOutcome]:
     """Every requirement, met or not; a bound without a finding, or no requirement at all, is an error."""
     _refuse_incomplete(run)
     rows = _with_specs(run)
-    checked: list[Outcome] = []
+    checked: list[GateOutcome] = []
     for place, bound in enumerate(asked.bounds, 1):
         checked += _outcomes_of(bound, place, rows)
     for row in filter(is_check, rows):
         if gate := _gate(row, asked.fail_on):
             accepted = not _breaks(row, gate) or any(_matches(row, pattern) for pattern in asked.allowed)
-            checked.append(Outcome(row, f"fail-on {gate}", None if accepted else _problem(row)))
+            checked.append(GateOutcome(row, f"fail-on {gate}", None if accepted else _problem(row)))
     if not checked:
         raise SpecError(_nothing(run, asked))
     return checked
 
 
-def _outcomes_of(bound: Mapping[str, Any], place: int, rows: Sequence[Row]) -> list[Outcome]:
+def _outcomes_of(bound: Mapping[str, Any], place: int, rows: Sequence[JudgedRow]) -> list[GateOutcome]:
     """What a bound requires of every finding that it is about."""
     matching = [row for row in rows if _matches(row, bound)]
     if not matching:
         raise SpecError(f"bound {place} matches no finding of this run: {_unmatched(rows, bound)}")
     rule = ", ".join(f"{key} {bound[key]}" for key in ("at-least", "at-most") if key in bound)
-    return [Outcome(row, rule, _beyond(row, bound)) for row in matching]
+    return [GateOutcome(row, rule, _beyond(row, bound)) for row in matching]
 
 
 def _refuse_incomplete(run: StoredRun) -> None:
@@ -160,7 +160,7 @@ def _refuse_incomplete(run: StoredRun) -> None:
             )
 
 
-def _with_specs(run: StoredRun) -> list[Row]:
+def _with_specs(run: StoredRun) -> list[JudgedRow]:
     """Findings under the names shown, with the specs of their metrics beside them: bounds may use either."""
     specs = {name: spec for spec, name in shown_names(run).items()}
     rows = rows_of(shown(run))
@@ -169,7 +169,7 @@ def _with_specs(run: StoredRun) -> list[Row]:
     return rows
 
 
-def only_new(checked: Sequence[Outcome], baseline: StoredRun, asked: Bounds) -> list[Outcome]:
+def only_new(checked: Sequence[GateOutcome], baseline: StoredRun, asked: Bounds) -> list[GateOutcome]:
     """The outcomes with those failures marked as known that the baseline has too; an accepted one is met."""
     before = {outcome.place for outcome in _earlier(baseline, asked) if outcome.problem is not None}
     known = [outcome.problem is not None and outcome.place in before for outcome in checked]
@@ -177,8 +177,8 @@ def only_new(checked: Sequence[Outcome], baseline: StoredRun, asked: Bounds) -> 
 
 
 def disappeared(
-    checked: Sequence[Outcome], run: StoredRun, baseline: StoredRun, asked: Bounds
-) -> list[Outcome]:
+    checked: Sequence[GateOutcome], run: StoredRun, baseline: StoredRun, asked: Bounds
+) -> list[GateOutcome]:
     """What the baseline was judged by and this run is not, though it puts the same question to the metric."""
     places = {outcome.place[1:] for outcome in checked}
     metrics, audits = shown(run).metrics, run.about["audits"]
@@ -192,7 +192,7 @@ def disappeared(
     ]
 
 
-def _earlier(baseline: StoredRun, asked: Bounds) -> list[Outcome]:
+def _earlier(baseline: StoredRun, asked: Bounds) -> list[GateOutcome]:
     """The outcomes of a baseline; none where it has nothing that a bound or gate looks at."""
     try:
         return outcomes(baseline, asked)
@@ -200,7 +200,7 @@ def _earlier(baseline: StoredRun, asked: Bounds) -> list[Outcome]:
         return []
 
 
-def _gate(row: Row, gates: Sequence[Gate]) -> Gate | None:
+def _gate(row: JudgedRow, gates: Sequence[Gate]) -> Gate | None:
     """The gate that checks a judged finding: one that it breaks, else one that it keeps.
 
     A gate on failures says nothing of findings that are neither pass nor failure.
@@ -211,12 +211,12 @@ def _gate(row: Row, gates: Sequence[Gate]) -> Gate | None:
     return next(iter(broken or kept), None)
 
 
-def _breaks(row: Row, gate: Gate) -> bool:
+def _breaks(row: JudgedRow, gate: Gate) -> bool:
     """Whether a finding has the verdict that breaks a gate; every gate is broken by what is not covered."""
     return row["verdict"] in (GATES[gate][1], "not covered")
 
 
-def _problem(row: Row) -> str:
+def _problem(row: JudgedRow) -> str:
     if row["verdict"] == "not covered":
         return f"not covered: {row['sentence']}"
     return f"{_WORDS[row['verdict']]} with {number(row['value'])}{_interval(row)}"
@@ -246,7 +246,7 @@ def _nothing(run: StoredRun, asked: Bounds) -> str:
     )
 
 
-def _unmatched(rows: Sequence[Row], bound: Mapping[str, Any]) -> str:
+def _unmatched(rows: Sequence[JudgedRow], bound: Mapping[str, Any]) -> str:
     """The pattern that matches nothing by itself, with what there is; else all of them."""
     given = {key: str(bound[key]) for key in _PATTERNS if key in bound}
     for key, pattern in given.items():
@@ -256,7 +256,7 @@ def _unmatched(rows: Sequence[Row], bound: Mapping[str, Any]) -> str:
     return f"each of {shown} is there, but not together; see them with assay report RUN --format md"
 
 
-def _matches(row: Row, patterns: Mapping[str, Any]) -> bool:
+def _matches(row: JudgedRow, patterns: Mapping[str, Any]) -> bool:
     specs = row.get("specs", {})
     return all(
         any(fnmatchcase(str(name or ""), str(patterns[key])) for name in (row[key], specs.get(key, row[key])))
@@ -265,7 +265,7 @@ def _matches(row: Row, patterns: Mapping[str, Any]) -> bool:
     )
 
 
-def _beyond(row: Row, bound: Mapping[str, Any]) -> str | None:
+def _beyond(row: JudgedRow, bound: Mapping[str, Any]) -> str | None:
     if row["verdict"] == "not covered":
         return _problem(row)
     low = high = row["value"]
@@ -278,5 +278,5 @@ def _beyond(row: Row, bound: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _interval(row: Row) -> str:
+def _interval(row: JudgedRow) -> str:
     return f" ({interval(row)})" if interval(row) else ""

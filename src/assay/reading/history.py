@@ -11,7 +11,7 @@ from assay.reading.names import shown
 from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
 
-NAMED = 5  # changes in each direction that are named
+_NAMED = 5  # changes in each direction that are named
 
 
 def history(runs: Sequence[StoredRun]) -> dict[str, list[dict[str, Any]]]:
@@ -50,4 +50,4 @@ def _changes(comparison: Comparison, metric: str) -> dict[str, Any]:
     """What became worse and better for a metric: how many findings, and the largest changes."""
     own = replace(comparison, shared=tuple(each for each in comparison.shared if each.key[0] == metric))
     ways: dict[Direction, list[Change]] = {"worse": own.of("worse"), "better": own.of("better")}
-    return {way: (len(listed), listed[:NAMED]) for way, listed in ways.items() if listed}
+    return {way: (len(listed), listed[:_NAMED]) for way, listed in ways.items() if listed}

@@ -11,11 +11,11 @@ from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.answers import Answer, outcome_of, subject_of
 from assay.reading.text import amount, number
-from assay.reading.verdicts import Row, gravest_failures
+from assay.reading.verdicts import JudgedRow, gravest_failures
 from assay.vocabulary import TASKS
 
 EVERYTHING = "all tasks"
-NAMED = 2  # blind spots and groups that a line names
+_NAMED = 2  # blind spots and groups that a line names
 _NOT_ASKED = Answer("fairness", {})
 _NAMES = {task: facts["name"] for task, facts in toml_file("report", "tasks").items()}
 
@@ -29,7 +29,7 @@ class Kinds:
     unknown: int = 0
 
     @classmethod
-    def of(cls, rows: Iterable[Row], is_of_meaning: Iterable[bool]) -> Kinds:
+    def of(cls, rows: Iterable[JudgedRow], is_of_meaning: Iterable[bool]) -> Kinds:
         """The kinds behind judged findings, and whether each finding is about the meaning."""
         rows = list(rows)
         about_meaning = {id(row) for row, flag in zip(rows, is_of_meaning, strict=True) if flag}
@@ -60,8 +60,8 @@ class Line:
     contrast: Estimate | None = None  # other words and right against nearly the same words and wrong
     rated: People | None = None
     kinds: Kinds = Kinds()
-    rewarded: tuple[Row, ...] = ()  # false texts that it surely prefers to sound ones
-    unfair: tuple[Row, ...] = ()  # whom it is unfair to, gravest first
+    rewarded: tuple[JudgedRow, ...] = ()  # false texts that it surely prefers to sound ones
+    unfair: tuple[JudgedRow, ...] = ()  # whom it is unfair to, gravest first
     fairness: Answer = _NOT_ASKED
     needs: frozenset[str] | None = None  # what it reads beside the text: references, source, image
     made_for: tuple[str, ...] = ()  # the tasks that it was made for; (): any
@@ -131,7 +131,7 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def unfair_to(line: Line, most: int = NAMED) -> str:
+def unfair_to(line: Line, most: int = _NAMED) -> str:
     """Whom a metric is unfair to, gravest first: Roma -0.54, Sikh -0.47, 6 more and 15 words.
 
     Groups stand before single words, and effects in lost words before those in other units.
@@ -160,12 +160,12 @@ def fairness_of(line: Line) -> str:
     return f"unknown ({settled})" if line.fairness.is_unsettled else f"nobody found ({settled})"
 
 
-def _size(row: Row) -> str:
+def _size(row: JudgedRow) -> str:
     """An effect with its sign; in lost words the number alone, as the column says its unit."""
     return f"{row['value']:+.2f}" if row.declared.unit == UNIT else amount(row["value"], row.declared)
 
 
-def blind_to(line: Line, most: int = NAMED) -> str:
+def blind_to(line: Line, most: int = _NAMED) -> str:
     """The worst blind spots of a metric by name, and how many there are of how many kinds of error."""
     kinds = line.kinds
     if not kinds.tried:

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from assay.reading.decisions import remember, remembered
+from assay.reading.decisions import remember, remembered_decisions
 from assay.reading.results import StoredRun
 
 _PLUGIN = re.compile(r"[^+*]*\.py:\w+(.*)")  # FILE.py:CLASS, then its parameters
@@ -58,7 +58,7 @@ def shown(run: StoredRun) -> StoredRun:
     scores = run.scores.with_columns(pl.col("metric").replace(changed))
     reasons = [replace(reason, metric=names.get(reason.metric, reason.metric)) for reason in run.explanations]
     renamed = replace(run, about=about, findings=findings, scores=scores, explanations=reasons)
-    if decisions := remembered(run):
+    if decisions := remembered_decisions(run):
         remember(renamed, decisions.renamed(changed))
     return renamed
 

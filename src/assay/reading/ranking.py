@@ -24,7 +24,7 @@ from assay.reading.lines import EVERYTHING, Kinds, Line, People, Ranking
 from assay.reading.recommendation import COIN, FEWEST_METRICS, over_all, recommended
 from assay.reading.results import StoredRun
 from assay.reading.shipped import AGREEMENT, identity, public_ratings
-from assay.reading.verdicts import Row, checks, rows_of
+from assay.reading.verdicts import JudgedRow, checks, rows_of
 from assay.vocabulary import TASKS, Aspect
 
 # With fewer of the kinds of error, or of the decisions, than the median metric made, a metric is not ranked:
@@ -79,12 +79,12 @@ def _tasks(run: StoredRun) -> tuple[list[str], list[str]]:
     return own, [task for task in TASKS if task in starts and task not in own]
 
 
-def _last(row: Row) -> str:
+def _last(row: JudgedRow) -> str:
     """The last part of a finding's slice: a kind of error, a group."""
     return str(row["slice"]).rpartition("/")[2]
 
 
-def _start(row: Row) -> str:
+def _start(row: JudgedRow) -> str:
     """The first part of a finding's slice: a task, a file of the user's, an attribute."""
     return str(row["slice"]).partition("/")[0]
 
@@ -158,7 +158,7 @@ class _Rated:
 
 
 def _on_shared(
-    rated: Mapping[str, Sequence[Row]], compared: Sequence[str], *, is_public: bool
+    rated: Mapping[str, Sequence[JudgedRow]], compared: Sequence[str], *, is_public: bool
 ) -> dict[str, People]:
     """The mean agreement of each metric over the ratings that all metrics to be compared have."""
     by_set = {metric: {row["slice"]: row for row in rows} for metric, rows in rated.items() if rows}
@@ -172,7 +172,7 @@ def _on_shared(
     return people
 
 
-def mean_of(rows: Sequence[Row], lowest: float = 0.0) -> Estimate:
+def mean_of(rows: Sequence[JudgedRow], lowest: float = 0.0) -> Estimate:
     """The mean of agreements, as sure as they are on average: sets may share texts or raters."""
     value, n = float(np.mean([row["value"] for row in rows])), sum(row["n"] for row in rows)
     ends = [(row["ci_low"], row["ci_high"]) for row in rows]
@@ -225,7 +225,7 @@ class _Asked:
             (row for row in judged if (row["audit"], row["slice"]) in aspects), lambda row: str(row["metric"])
         )
 
-    def is_of_meaning(self, row: Row) -> bool:
+    def is_of_meaning(self, row: JudgedRow) -> bool:
         """Whether a finding is about an error that changes what a text means."""
         return bool(self.aspects[row["audit"], row["slice"]] == "meaning")
 
@@ -234,7 +234,7 @@ class _Asked:
         rows = self.judged.get(metric, [])
         return Kinds.of(rows, map(self.is_of_meaning, rows))
 
-    def rewarded(self, metric: str) -> tuple[Row, ...]:
+    def rewarded(self, metric: str) -> tuple[JudgedRow, ...]:
         """The false texts that a metric surely prefers to sound ones, worst first."""
         rows = [row for row in self.judged.get(metric, []) if row["ci_high"] is not None]
         false = [row for row in rows if self.is_of_meaning(row) and _last(row) not in _OMISSIONS]
@@ -253,7 +253,7 @@ class _Asked:
         return tuple(dict.fromkeys(_kind(blind[0][place], self.task) for place in shared))
 
 
-def _kind(row: Row, task: str) -> str:
+def _kind(row: JudgedRow, task: str) -> str:
     """A kind of error in words, with its task where the ranking is of all tasks."""
     first, _, _ = str(row["slice"]).partition("/")
     return f"{row.kind} ({first.replace('-', ' ')})" if task == EVERYTHING else row.kind

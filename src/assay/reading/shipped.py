@@ -17,7 +17,7 @@ import polars as pl
 from assay.errors import DataError
 from assay.reading.decisions import KEYS, Decisions, decisions_of, remember
 from assay.reading.results import CASES, FINDINGS, SCORES, TABLES, StoredRun
-from assay.reading.verdicts import Row, rows_of
+from assay.reading.verdicts import JudgedRow, rows_of
 from assay.vocabulary import TASKS
 
 FILES = ("findings", "decisions", "cost", "examples")  # Parquet tables beside run.json
@@ -49,7 +49,7 @@ def _about() -> dict[str, Any]:
 
 
 @cache
-def public_ratings() -> dict[str, list[Row]]:
+def public_ratings() -> dict[str, list[JudgedRow]]:
     """How metrics agree with people on public ratings, by identity; nothing without an atlas to read."""
     try:
         about = _about()
@@ -60,7 +60,7 @@ def public_ratings() -> dict[str, list[Row]]:
     no_cases, no_scores = pl.DataFrame(schema=CASES), pl.DataFrame(schema=SCORES)
     figures = rows_of(StoredRun(whole(table), no_cases, no_scores, about=about))
     known = {metric: identity(facts) for metric, facts in about["metrics"].items()}
-    rated: dict[str, list[Row]] = {}
+    rated: dict[str, list[JudgedRow]] = {}
     for row in figures:
         if row["slice"].partition("/")[0] in TASKS and row["versus"] is None and row["metric"] in known:
             rated.setdefault(known[row["metric"]], []).append(row)

@@ -16,14 +16,14 @@ from assay.reading.names import shown_names
 from assay.reading.results import StoredRun
 from assay.reading.text import interval, number
 from assay.reading.text import sentence as told
-from assay.reading.verdicts import Row, is_check, rows_of, worst
+from assay.reading.verdicts import JudgedRow, is_check, rows_of, worst
 
 _DATA = ("slice", "case", "role", "hypothesis", "references", "source")
 _DIGITS = 12  # of a digest: enough that no two sets of texts share it
 _MOST = 3  # findings per metric that are cited where none are named
 
 
-def signature_of(run: StoredRun, row: Row) -> str:
+def signature_of(run: StoredRun, row: JudgedRow) -> str:
     """The signature of one finding of a run, on one line."""
     about = run.about["audits"].get(row["audit"], {})
     options = about.get("options", {})
@@ -53,7 +53,7 @@ def _data(run: StoredRun, audit: str) -> str:
     return content.hexdigest()[:_DIGITS]
 
 
-def _coverage(run: StoredRun, row: Row) -> float:
+def _coverage(run: StoredRun, row: JudgedRow) -> float:
     """The share of an audit's texts to which the metric gave a score."""
     scores = run.scores.filter(pl.col("audit") == row["audit"], pl.col("metric") == row["metric"])
     return 1.0 - scores["score"].null_count() / scores.height if scores.height else 0.0
@@ -78,7 +78,7 @@ def cited(run: StoredRun, slice_: str | None = None) -> list[str]:
     return lines
 
 
-def _telling(rows: list[Row]) -> list[Row]:
+def _telling(rows: list[JudgedRow]) -> list[JudgedRow]:
     """Right order over all kinds of error, where the run has it, and the gravest failures; else checks."""
     means = [row for row in rows if row["statistic"] == "mean_right_order" and row["slice"] == "all/meaning"]
     return [*means, *worst(rows, _MOST)] or list(filter(is_check, rows))[:_MOST]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assay.core import Statistic
-from assay.reading.verdicts import Row
+from assay.reading.verdicts import JudgedRow
 
 ROUNDING = 1e-9
 
@@ -43,33 +43,33 @@ def amount(value: float, statistic: Statistic) -> str:
     return f"{sign}{number(value)}{blank}{statistic.unit}"
 
 
-def interval(row: Row) -> str:
+def interval(row: JudgedRow) -> str:
     """The 95% interval of a finding; empty where it has none."""
     low, high = number(row["ci_low"]), number(row["ci_high"])
     return f"95% CI {low} to {high}" if low else ""
 
 
-def in_words(name: str) -> str:
+def statistic_in_words(name: str) -> str:
     """A statistic's name as words."""
     return name.replace("_", " ")
 
 
 def heading(statistic: Statistic) -> str:
     """A statistic's name with its unit."""
-    name = in_words(statistic.name)
+    name = statistic_in_words(statistic.name)
     says_its_unit = statistic.unit in name or statistic.unit.removeprefix("of a ") in name
     return name if says_its_unit else f"{name} ({statistic.unit})"
 
 
-def sentence(row: Row) -> str:
+def sentence(row: JudgedRow) -> str:
     """The sentence stored with a failed finding; of another finding, its value in plain words."""
     if row["sentence"]:
         return str(row["sentence"])
-    what = f"{in_words(row['statistic'])} is {amount(row['value'], row.declared)}"
+    what = f"{statistic_in_words(row['statistic'])} is {amount(row['value'], row.declared)}"
     return f"{row['metric']}, {row.info.title} ({row['slice']}): {what}."
 
 
-def expectation(row: Row) -> str:
+def expectation(row: JudgedRow) -> str:
     """What should have happened where a check failed, in the unit of the check.
 
     >>> from assay.reading.verdicts import AuditInfo
@@ -79,7 +79,7 @@ def expectation(row: Row) -> str:
     'The right order should be at least 75 of 100.'
     """
     statistic = row.declared
-    bar, name = float(statistic.bar or 0.0), in_words(statistic.name)
+    bar, name = float(statistic.bar or 0.0), statistic_in_words(statistic.name)
     if statistic.bad == "far":
         limit = amount(abs(bar), replace(statistic, bad=None))
         return f"The {name} should lie within {limit} of {number(statistic.centre)}."

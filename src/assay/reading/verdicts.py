@@ -18,8 +18,8 @@ from assay.files import toml_file
 from assay.reading.results import StoredRun
 from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
 
-Element = TypeVar("Element")
-Key = TypeVar("Key")
+_Element = TypeVar("_Element")
+_Key = TypeVar("_Key")
 QUESTION_TITLES: dict[Question, str] = toml_file("report", "words")["titles"]
 
 
@@ -41,7 +41,7 @@ class AuditInfo:
         return list(dict.fromkeys(statistic.name for statistic in self.statistics if statistic.headline))
 
 
-class Row(dict[str, Any]):
+class JudgedRow(dict[str, Any]):
     """A finding by column, with what its audit declared."""
 
     def __init__(self, columns: Mapping[str, Any], info: AuditInfo) -> None:
@@ -95,25 +95,27 @@ def _statistic(stored: Mapping[str, Any]) -> Statistic:
     return Statistic(name, meaning, unit, stored.get("bad"), bar, centre, bool(stored.get("headline")))
 
 
-def rows_of(run: StoredRun) -> list[Row]:
+def rows_of(run: StoredRun) -> list[JudgedRow]:
     """The findings of a run, which remembers them: every part of a report asks."""
     if "rows" not in vars(run):
         audits = audits_of(run)
-        vars(run)["rows"] = [Row(row, audits[row["audit"]]) for row in run.findings.iter_rows(named=True)]
+        vars(run)["rows"] = [
+            JudgedRow(row, audits[row["audit"]]) for row in run.findings.iter_rows(named=True)
+        ]
     return list(vars(run)["rows"])
 
 
-def is_check(row: Row) -> bool:
+def is_check(row: JudgedRow) -> bool:
     """Whether a finding was judged at all; an inconclusive one was."""
     return bool(row["verdict"] != "not judged")
 
 
-def checks(run: StoredRun, question: Question | None = None) -> list[Row]:
+def checks(run: StoredRun, question: Question | None = None) -> list[JudgedRow]:
     """The findings that were judged, also the inconclusive ones; of one question if given."""
     return [row for row in rows_of(run) if is_check(row) and question in (None, row.info.question)]
 
 
-def severity(row: Row) -> float:
+def severity(row: JudgedRow) -> float:
     """How far the interval lies beyond the bar on the bad side, in bars (or as it is, if the bar is 0)."""
     has_interval = row["ci_low"] is not None
     low, high = (row["ci_low"], row["ci_high"]) if has_interval else (row["value"], row["value"])
@@ -131,20 +133,20 @@ def beyond_bar(low: float, high: float, statistic: Statistic) -> float:
     return max(low - centre, centre - high) - abs(bar) if statistic.bad == "far" else 0.0
 
 
-def badness(row: Row) -> float:
+def badness(row: JudgedRow) -> float:
     """By how far the value of a finding lies on the bad side; its size where no side is bad."""
     value, statistic = row["value"], row.declared
     return value if statistic.bad is None else beyond_bar(value, value, statistic)
 
 
-def gravest_failures(rows: Iterable[Row]) -> list[Row]:
+def gravest_failures(rows: Iterable[JudgedRow]) -> list[JudgedRow]:
     """The failures among findings, by severity."""
     return sorted((row for row in rows if row["verdict"] == "fail"), key=lambda row: -severity(row))
 
 
-def worst(rows: Iterable[Row], most: int = 3) -> list[Row]:
+def worst(rows: Iterable[JudgedRow], most: int = 3) -> list[JudgedRow]:
     """The gravest failures among the rows: of different audits, metrics and defects where possible."""
-    chosen: list[Row] = []
+    chosen: list[JudgedRow] = []
     failed = gravest_failures(rows)
     for keys in ("audit metric", "audit", "metric defect sentence", "defect sentence", "sentence"):
         for row in failed:
@@ -154,6 +156,6 @@ def worst(rows: Iterable[Row], most: int = 3) -> list[Row]:
     return gravest_failures(chosen)
 
 
-def _aspect(row: Row, key: str) -> object:
+def _aspect(row: JudgedRow, key: str) -> object:
     """A column of a finding; its defect is the last part of its slice, whatever the metric and the texts."""
     return (row["audit"], row["slice"].rpartition("/")[2]) if key == "defect" else row[key]

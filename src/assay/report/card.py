@@ -14,8 +14,8 @@ from assay.files import toml_file
 from assay.reading.answers import Answer, answers, failed_names
 from assay.reading.names import shown, shown_names
 from assay.reading.results import StoredRun
-from assay.reading.text import in_words, interval, number, sentence
-from assay.reading.verdicts import QUESTION_TITLES, Row, audits_of, checks, gravest_failures, rows_of
+from assay.reading.text import interval, number, sentence, statistic_in_words
+from assay.reading.verdicts import QUESTION_TITLES, JudgedRow, audits_of, checks, gravest_failures, rows_of
 from assay.report.assets import asset
 from assay.report.charts import VERDICT_COLOURS
 from assay.report.plain import filled
@@ -23,14 +23,14 @@ from assay.report.tables import shown_rows
 from assay.vocabulary import QUESTIONS, Verdict
 
 LISTED = 6
-NAMED = 12  # further failures that are named
+_NAMED = 12  # further failures that are named
 AGREEMENTS = 4  # lines per statistic
 _GRAVEST: tuple[Verdict, ...] = ("fail", "not covered", "inconclusive", "pass")
 _LETTER = 6.6  # pixels of a letter in Verdana at size 11, on average
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class _Card:
     """Everything a card says."""
 
     metric: str
@@ -60,7 +60,7 @@ class Card:
         return parts
 
 
-def make_card(run: StoredRun, metric: str) -> Card:
+def make_card(run: StoredRun, metric: str) -> _Card:
     """The card of a metric of the run, by its spec or by the name shown."""
     names = shown_names(run)
     if metric not in names and metric not in names.values():
@@ -69,7 +69,7 @@ def make_card(run: StoredRun, metric: str) -> Card:
     answered = {question: answers(run)[metric, question] for question in QUESTIONS}
     judged = [row for row in checks(run) if row["metric"] == metric]
     on = f"on {run.about['date'][:10]} " if run.about.get("date") else ""
-    return Card(
+    return _Card(
         metric, run.about["metrics"][metric], tuple(answered.values()),
         _failures(answered["fairness"].failures), _failures(answered["robustness"].failures),
         _agreement(run, metric), _advice(judged),
@@ -77,10 +77,10 @@ def make_card(run: StoredRun, metric: str) -> Card:
     )  # fmt: skip
 
 
-def _failures(rows: Iterable[Row]) -> tuple[str, ...]:
+def _failures(rows: Iterable[JudgedRow]) -> tuple[str, ...]:
     """The gravest failures in words, at most two per audit; the others by name, so that none is missed."""
-    chosen: list[Row] = []
-    others: list[Row] = []
+    chosen: list[JudgedRow] = []
+    others: list[JudgedRow] = []
     for row in gravest_failures(rows):
         if row["sentence"] in (known["sentence"] for known in chosen):
             continue  # two slices of which the same can be said
@@ -89,9 +89,9 @@ def _failures(rows: Iterable[Row]) -> tuple[str, ...]:
     sureness = [", ".join(filter(None, (interval(row), f"n = {row['n']}"))) for row in chosen]
     lines = [f"{sentence(row)} ({sure})" for row, sure in zip(chosen, sureness, strict=True)]
     if named := [" ".join(pair) for pair in failed_names(others).items()]:
-        rest = len(named) - NAMED
+        rest = len(named) - _NAMED
         more = f" and {rest} more, which are in the report" if rest > 0 else ""
-        lines.append(f"Also: {', '.join(named[:NAMED])}{more}.")
+        lines.append(f"Also: {', '.join(named[:_NAMED])}{more}.")
     return tuple(lines)
 
 
@@ -105,12 +105,12 @@ def _agreement(run: StoredRun, metric: str) -> tuple[str, ...]:
             for row in shown_rows(own)[:AGREEMENTS]:
                 versus = f" against {row['versus']}" if row["versus"] else ""
                 around = f" ({interval(row)})" if interval(row) else ""
-                value = f"{in_words(name)} {number(row['value'])}{around}{versus}, n = {row['n']}"
+                value = f"{statistic_in_words(name)} {number(row['value'])}{around}{versus}, n = {row['n']}"
                 lines.append(f"{row['slice']}: {value}")
     return tuple(lines)
 
 
-def _advice(judged: Sequence[Row]) -> tuple[str, ...]:
+def _advice(judged: Sequence[JudgedRow]) -> tuple[str, ...]:
     """What the failures of the metric ask of its user, and what this run could not say."""
     words = toml_file("report", "words")
     failed = list({row["audit"]: row.info for row in judged if row["verdict"] == "fail"}.values())
@@ -126,12 +126,12 @@ def _advice(judged: Sequence[Row]) -> tuple[str, ...]:
     return (*lines, *unsettled)
 
 
-def as_markdown(card: Card) -> str:
+def as_markdown(card: _Card) -> str:
     """The card for a README."""
     return filled("card.md", card=card, titles=QUESTION_TITLES).rstrip("\n")
 
 
-def _badge(card: Card) -> tuple[str, str]:
+def _badge(card: _Card) -> tuple[str, str]:
     """The answers that were measured, and the colour of the gravest."""
     measured = [answer for answer in card.answers if answer.total]
     message = ", ".join(answer.words for answer in measured) or "not measured"
@@ -139,13 +139,13 @@ def _badge(card: Card) -> tuple[str, str]:
     return message, next((VERDICT_COLOURS[kind] for kind in _GRAVEST if kind in verdicts), "#8a8f98")
 
 
-def as_shields(card: Card) -> str:
+def as_shields(card: _Card) -> str:
     """The badge as JSON for shields.io."""
     message, colour = _badge(card)
     return json.dumps({"schemaVersion": 1, "label": card.metric, "message": message, "color": colour})
 
 
-def as_badge(card: Card) -> str:
+def as_badge(card: _Card) -> str:
     """The badge as a picture."""
     message, colour = _badge(card)
     split, rest = (round(12 + _LETTER * len(text)) for text in (card.metric, message))

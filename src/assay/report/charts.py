@@ -21,14 +21,14 @@ from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.recommendation import COIN
 from assay.reading.results import StoredRun
-from assay.reading.text import heading, in_words, number
-from assay.reading.verdicts import AuditInfo, Row, audits_of, badness, is_check, rows_of
+from assay.reading.text import heading, number, statistic_in_words
+from assay.reading.verdicts import AuditInfo, JudgedRow, audits_of, badness, is_check, rows_of
 from assay.report.assets import asset
 from assay.report.tables import shown_rows
 from assay.vocabulary import Verdict
 
 Spec = dict[str, Any]
-Place = tuple[str, str]  # metric, slice
+_Place = tuple[str, str]  # metric, slice
 VERDICT_COLOURS: dict[Verdict, str] = toml_file("report", "words")["colours"]
 BAND = "neutral_band"  # the statistic whose interval is drawn behind groups: words that name nobody
 MOST_BARS = 60  # dots in a panel
@@ -94,7 +94,7 @@ def study_panels(figure: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"title": title, "spec": spec, "rows": part} for title, part in parts.items()]
 
 
-def _undeclared(audit: AuditInfo, rows: Iterable[Row]) -> list[Chart]:
+def _undeclared(audit: AuditInfo, rows: Iterable[JudgedRow]) -> list[Chart]:
     """Bars of the headline statistics that were judged, or of all where none was."""
     judged = {row["statistic"] for row in rows if is_check(row)}
     names = [name for name in audit.headlines if name in judged] or audit.headlines
@@ -110,21 +110,21 @@ def _chosen(of_chart: list[Panel], most: int) -> list[Panel]:
     return [replace(panel, group=f"{panel.group} {note}") for panel in of_chart[:most]]
 
 
-def _start(chart: Chart) -> Callable[[Row], str]:
+def _start(chart: Chart) -> Callable[[JudgedRow], str]:
     """What names the panel of a finding: the first parts of its slice."""
     return lambda row: "/".join(row["slice"].split("/")[: chart.depth])
 
 
 def _named(audit: AuditInfo, chart: Chart, path: str) -> tuple[str, str, str]:
     """The audit, group and title of a panel; panels of long paths are grouped by the path's first part."""
-    group = chart.title or in_words(chart.value)
+    group = chart.title or statistic_in_words(chart.value)
     first, _, rest = path.partition("/")
     if not rest or chart.depth == _WHOLE_SLICE:
         return audit.name, group, path
     return audit.name, f"{group}: {first}", rest.replace("-", " ")
 
 
-def _verdicts(rows: Iterable[Row], statistic: str) -> dict[Place, Verdict]:
+def _verdicts(rows: Iterable[JudgedRow], statistic: str) -> dict[_Place, Verdict]:
     """The verdict on a statistic by metric and slice; a judged one where there are several."""
     named = [row for row in rows if row["statistic"] == statistic]
     named.sort(key=lambda row: row["verdict"] != "not judged")
@@ -143,7 +143,7 @@ def _spec(kind: str, **values: object) -> Spec:
     return specs[kind]
 
 
-def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Iterable[Panel]:
     """One dot per metric with its interval, in one order everywhere; only the worst of very many.
 
     Where the verdict rests on another statistic than the one named, that one is drawn: a colour must say
@@ -161,21 +161,21 @@ def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel
         yield Panel(*_named(audit, chart, path), spec, dots, path.partition("/")[0])
 
 
-def _drawable(rows: Sequence[Row], chart: Chart) -> Sequence[Row]:
+def _drawable(rows: Sequence[JudgedRow], chart: Chart) -> Sequence[JudgedRow]:
     """The findings that have a dot: groups alone where there are any, else those of the chart's depth."""
     of_groups = [row for row in rows if _OF_GROUPS in row["slice"]]
     at_depth = [row for row in rows if row["slice"].count("/") + 1 == chart.depth]
     return of_groups or at_depth or rows
 
 
-def _worst_in_order(rows: Sequence[Row]) -> list[Row]:
+def _worst_in_order(rows: Sequence[JudgedRow]) -> list[JudgedRow]:
     """The findings of a panel, slice by slice; of very many only the worst."""
     slices = {slice_: place for place, slice_ in enumerate(dict.fromkeys(row["slice"] for row in rows))}
     worst = {id(row) for row in sorted(rows, key=lambda row: -badness(row))[:MOST_BARS]}
     return sorted((row for row in rows if id(row) in worst), key=lambda row: slices[row["slice"]])
 
 
-def _dot(row: Row, label: str, band: tuple[float, float] | None) -> dict[str, Any]:
+def _dot(row: JudgedRow, label: str, band: tuple[float, float] | None) -> dict[str, Any]:
     """A dot with its interval, and with the grey band behind it where there is one."""
     ends = {"low": row["ci_low"], "high": row["ci_high"], "n": row["n"], "verdict": row["verdict"]}
     dot = {"label": label, "metric": row["metric"], "value": row["value"], **ends}
@@ -218,7 +218,7 @@ def _legend(statistic: Statistic | None) -> str:
     return f"dashed: {' and '.join(places)}, the bar{'s' * (len(places) - 1)}"
 
 
-def _label(row: Row, path: str, *, several: bool) -> str:
+def _label(row: JudgedRow, path: str, *, several: bool) -> str:
     """What a dot is about: a group, a “word” or the rest of its slice, then the metric."""
     rest = row["slice"].removeprefix(path).strip("/").removeprefix("group/")
     if rest.startswith("word/"):
@@ -226,7 +226,7 @@ def _label(row: Row, path: str, *, several: bool) -> str:
     return " · ".join(part for part in (rest, row["metric"], row["versus"] if several else None) if part)
 
 
-def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Iterable[Panel]:
     """One line per metric, coloured by its verdict, over the bar of that verdict."""
     across = {_place(row): row["value"] for row in rows if row["statistic"] == chart.x}
     judging = next((known for known in audit.statistics if known.name == chart.colour), None)
@@ -236,18 +236,20 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pane
         points = [_point(row, verdicts, across if chart.x else None) for row in listed]
         points = [point for point in points if point["x"] is not None]
         spec = _spec(
-            "curve", across=in_words(chart.x or ""), title=heading(listed[0].declared),
+            "curve", across=statistic_in_words(chart.x or ""), title=heading(listed[0].declared),
             marks=_marks(judging), legend=_legend(judging),
         )  # fmt: skip
         if points:
             yield Panel(*_named(audit, chart, path), spec, tuple(points), path.partition("/")[0])
 
 
-def _place(row: Row) -> Place:
+def _place(row: JudgedRow) -> _Place:
     return row["metric"], row["slice"]
 
 
-def _point(row: Row, verdicts: Mapping[str, Verdict], across: Mapping[Place, float] | None) -> dict[str, Any]:
+def _point(
+    row: JudgedRow, verdicts: Mapping[str, Verdict], across: Mapping[_Place, float] | None
+) -> dict[str, Any]:
     """A point of a line; without `across`, x is the number in the slice's last part (3 of `top-3`)."""
     last = row["slice"].rpartition("/")[2]
     digits = _NUMBER.search(last)
@@ -256,7 +258,7 @@ def _point(row: Row, verdicts: Mapping[str, Verdict], across: Mapping[Place, flo
     return {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
 
 
-def _line_verdicts(chart: Chart, rows: Iterable[Row], path: str) -> dict[str, Verdict]:
+def _line_verdicts(chart: Chart, rows: Iterable[JudgedRow], path: str) -> dict[str, Verdict]:
     """Each line's verdict: of the colouring statistic at the panel's slice, else a failure at some point."""
     if chart.colour:
         known = _verdicts(rows, chart.colour)
@@ -265,7 +267,7 @@ def _line_verdicts(chart: Chart, rows: Iterable[Row], path: str) -> dict[str, Ve
     return {row["metric"]: "fail" for row in own if f"{row['slice']}/".startswith(f"{path}/")}
 
 
-def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Iterable[Panel]:
     """One point per slice: the statistic's value for one group against that for the other.
 
     The groups are the first two that findings name in `versus`; points on the diagonal treat them alike.
@@ -275,15 +277,15 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Pa
     if len(groups) < 2:
         return
     verdicts = _verdicts(rows, chart.colour or chart.value)
-    across, title = (f"{in_words(chart.value)}, {group}" for group in groups)
+    across, title = (f"{statistic_in_words(chart.value)}, {group}" for group in groups)
     for metric, points in grouped(_points_of(named, groups, verdicts), lambda point: point["metric"]).items():
         ends = _diagonal(points)
         spec = _spec("scatter", across=across, title=title, diagonal=ends, legend="dashed: both groups alike")
-        yield Panel(audit.name, chart.title or in_words(chart.value), metric, spec, tuple(points))
+        yield Panel(audit.name, chart.title or statistic_in_words(chart.value), metric, spec, tuple(points))
 
 
 def _points_of(
-    rows: Sequence[Row], groups: Sequence[str], verdicts: Mapping[Place, Verdict]
+    rows: Sequence[JudgedRow], groups: Sequence[str], verdicts: Mapping[_Place, Verdict]
 ) -> list[dict[str, Any]]:
     """A point for every metric and slice that has a value for both groups."""
     points = []
@@ -302,7 +304,7 @@ def _diagonal(points: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     return [{"x": value, "y": value} for value in (min(sizes), max(sizes))]
 
 
-def _cases(run: StoredRun, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) -> Iterable[Panel]:
+def _cases(run: StoredRun, audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Iterable[Panel]:
     """One point per case: its place by `meta["at"]` against its score; one panel per slice and metric."""
     own = run.cases.filter(pl.col("audit") == audit.name).select("case", "meta").iter_rows()
     places = {case: json.loads(meta).get("at", {}) for case, meta in own if meta}
@@ -323,5 +325,5 @@ def _cases(run: StoredRun, audit: AuditInfo, chart: Chart, rows: Sequence[Row]) 
             yield Panel(audit.name, group, metric, spec, shown, slice_.partition("/")[0])
 
 
-_Drawer = Callable[[AuditInfo, Chart, Sequence[Row]], Iterable[Panel]]
+_Drawer = Callable[[AuditInfo, Chart, Sequence[JudgedRow]], Iterable[Panel]]
 _DRAWN: dict[str, _Drawer] = {"bars": _dots, "curve": _curve, "scatter": _scatter}

@@ -13,7 +13,7 @@ from assay.errors import SpecError, install, suggest, unwritable
 from assay.grouping import grouped
 from assay.reading.names import shown
 from assay.reading.results import StoredRun, write_text
-from assay.reading.text import in_words
+from assay.reading.text import statistic_in_words
 from assay.reading.verdicts import AuditInfo, audits_of
 from assay.report.assets import asset
 from assay.report.charts import Panel, Spec, can_draw, panels
@@ -95,8 +95,8 @@ def _figure(audit: AuditInfo, drawn: Sequence[Panel], group: str = "") -> Figure
     rows = [{"concat": v, "columns": _COLUMNS, "title": title} for title, v in views.items()]
     spec = {"vconcat": rows, "background": "white", "resolve": {"scale": {"color": "independent"}}}
     name = re.sub(r"[^a-z0-9]+", "-", f"{audit.name} {group}".lower()).strip("-")
-    known = {chart.title or in_words(chart.value): chart.value for chart in audit.charts}
-    known |= {in_words(statistic.name): statistic.name for statistic in audit.statistics}
+    known = {chart.title or statistic_in_words(chart.value): chart.value for chart in audit.charts}
+    known |= {statistic_in_words(statistic.name): statistic.name for statistic in audit.statistics}
     meanings = {statistic.name: statistic.meaning for statistic in audit.statistics}
     named = [next((known[start] for start in known if title.startswith(start)), "") for title in groups]
     lines = [f"{t}: {meanings.get(n, '')}".rstrip(": ") for t, n in zip(groups, named, strict=True)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from assay.grouping import grouped
-from assay.reading.gate import Outcome
+from assay.reading.gate import GateOutcome
 from assay.reading.results import StoredRun
 from assay.reading.text import sentence
 from assay.report.plain import markdown_table, summary
@@ -15,7 +15,7 @@ from assay.report.plain import markdown_table, summary
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(outcomes: Sequence[Outcome]) -> str:
+def junit(outcomes: Sequence[GateOutcome]) -> str:
     """JUnit XML, which every build server reads: one suite per audit, one case per requirement.
 
     There are no times in it, so that equal runs write equal bytes.
@@ -37,7 +37,7 @@ def junit(outcomes: Sequence[Outcome]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def job_summary(run: StoredRun, checked: Sequence[Outcome]) -> str:
+def job_summary(run: StoredRun, checked: Sequence[GateOutcome]) -> str:
     """Markdown for the page of a job: the answers, then the requirements that failed."""
     broken = [outcome for outcome in checked if outcome.is_broken]
     known = sum(outcome.known for outcome in checked)

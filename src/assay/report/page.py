@@ -32,11 +32,19 @@ from assay.reading.names import shown
 from assay.reading.notes import grouped_notes, whose_texts
 from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
-from assay.reading.text import amount, expectation, in_words, interval, number, probability, sentence
+from assay.reading.text import (
+    amount,
+    expectation,
+    interval,
+    number,
+    probability,
+    sentence,
+    statistic_in_words,
+)
 from assay.reading.verdicts import (
     QUESTION_TITLES,
     AuditInfo,
-    Row,
+    JudgedRow,
     audits_of,
     gravest_failures,
     rows_of,
@@ -58,7 +66,7 @@ _ORDER: tuple[Verdict, ...] = ("fail", "not covered", "inconclusive", "pass", "n
 def environment() -> Environment:
     """Templates that escape everything; a missing name is an error."""
     templates = Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined)
-    templates.filters |= {"number": number, "words": in_words, "interval": interval}
+    templates.filters |= {"number": number, "words": statistic_in_words, "interval": interval}
     # A verdict as the name of a style is its slug.
     templates.filters |= {"probability": probability, "slug": lambda verdict: verdict.replace(" ", "-")}
     templates.globals |= {"amount": amount, "caption": caption, "sources": sources, "unfair_to": unfair_to}
@@ -115,11 +123,11 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
         style=Markup(asset("style.css")), script=Markup(script), policy=policy(plot, script),  # our own files
         data=Markup(inert(_core(run, ranked))),
         packed={
-            "findings": packed(_findings(rows)),
-            "cases": packed(_evidence(run, rows)),
-            "drawings": packed({a.name: _drawings(run, a, finite, charts, places) for a in audits.values()}),
-            "study": packed(drawn),
-            "vega": packed(plot),
+            "findings": _packed(_findings(rows)),
+            "cases": _packed(_evidence(run, rows)),
+            "drawings": _packed({a.name: _drawings(run, a, finite, charts, places) for a in audits.values()}),
+            "study": _packed(drawn),
+            "vega": _packed(plot),
         },
     )  # fmt: skip
 
@@ -139,13 +147,13 @@ def policy(*scripts: str) -> str:
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
 
 
-def ordered(rows: Sequence[Row]) -> list[Row]:
+def ordered(rows: Sequence[JudgedRow]) -> list[JudgedRow]:
     """Findings as the page lists them: failures first, gravest first."""
     others = (row for row in rows if row["verdict"] != "fail")
     return [*gravest_failures(rows), *sorted(others, key=lambda row: _ORDER.index(row["verdict"]))]
 
 
-def _gravest(rows: Sequence[Row], tasks: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+def _gravest(rows: Sequence[JudgedRow], tasks: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """The gravest findings of each task; fairness is measured for all tasks together."""
     places = {id(row): place for place, row in enumerate(rows)}
     by_task = {}
@@ -156,7 +164,7 @@ def _gravest(rows: Sequence[Row], tasks: Sequence[str]) -> dict[str, list[dict[s
     return by_task
 
 
-def _with_example(row: Row, place: int) -> dict[str, Any]:
+def _with_example(row: JudgedRow, place: int) -> dict[str, Any]:
     """A finding as a card shows it."""
     return {
         "row": row, "place": place, "title": row.info.title, "sentence": sentence(row),
@@ -165,7 +173,7 @@ def _with_example(row: Row, place: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _section(run: StoredRun, audit: AuditInfo, rows: Sequence[Row]) -> dict[str, Any]:
+def _section(run: StoredRun, audit: AuditInfo, rows: Sequence[JudgedRow]) -> dict[str, Any]:
     """What the page's markup says of an audit; charts and tables are drawn when a reader opens it."""
     own = [row for row in rows if row["audit"] == audit.name]
     reported = {row["statistic"] for row in own}
@@ -181,7 +189,11 @@ def _section(run: StoredRun, audit: AuditInfo, rows: Sequence[Row]) -> dict[str,
 
 
 def _drawings(
-    run: StoredRun, audit: AuditInfo, rows: Sequence[Row], charts: Sequence[Panel], places: Mapping[int, int]
+    run: StoredRun,
+    audit: AuditInfo,
+    rows: Sequence[JudgedRow],
+    charts: Sequence[Panel],
+    places: Mapping[int, int],
 ) -> dict[str, Any]:
     """The charts and tables of an audit; a chart with nothing to see is only named."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -239,7 +251,7 @@ def _numbers(line: Line) -> dict[str, Any]:
     return shares | {"blind": blind, "fairness": [line.fairness.settled, line.fairness.total]}
 
 
-def _findings(rows: Sequence[Row]) -> dict[str, Any]:
+def _findings(rows: Sequence[JudgedRow]) -> dict[str, Any]:
     """Findings by column, each name written once."""
     columns: dict[str, Any] = {name: _indexed(row[name] for row in rows) for name in _NAMES}
     columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
@@ -250,7 +262,7 @@ def _findings(rows: Sequence[Row]) -> dict[str, Any]:
     return columns
 
 
-def _evidence(run: StoredRun, rows: Sequence[Row]) -> dict[str, Any]:
+def _evidence(run: StoredRun, rows: Sequence[JudgedRow]) -> dict[str, Any]:
     """The examples behind findings, each text written once, and where each finding's examples are."""
     cases = examples(run, rows)
     places = {key: place for place, key in enumerate(cases)}
@@ -278,7 +290,7 @@ def inert(thing: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def packed(thing: Any) -> str:
+def _packed(thing: Any) -> str:
     """JSON, compressed and in letters that no markup has a use for; equal things give equal text."""
     compressed = gzip.compress(_short_json(thing).encode("utf-8", "surrogatepass"), mtime=0)
     return base64.b64encode(compressed).decode("ascii")

@@ -57,7 +57,7 @@ def headlines(run: StoredRun) -> list[str]:
     return [caption(first), f"{first.advice}.", first.reason]
 
 
-def document(run: StoredRun) -> dict[str, Any]:
+def _document(run: StoredRun) -> dict[str, Any]:
     """The run as `--json` prints it: the one table of every task, then findings and notes."""
     answered = [
         {
@@ -71,7 +71,7 @@ def document(run: StoredRun) -> dict[str, Any]:
 
 def as_json(run: StoredRun) -> str:
     """The document as text."""
-    return json.dumps(document(run), ensure_ascii=False, indent=1, allow_nan=False)
+    return json.dumps(_document(run), ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _table(run: StoredRun) -> list[tuple[str, ...]]:

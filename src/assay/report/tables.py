@@ -9,24 +9,24 @@ from itertools import compress
 from assay.core import Statistic
 from assay.grouping import grouped
 from assay.reading.text import heading
-from assay.reading.verdicts import AuditInfo, Row, is_check
+from assay.reading.verdicts import AuditInfo, JudgedRow, is_check
 
 MOST_LINES = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """One statistic of one audit over slices and metrics."""
 
     title: str
     meaning: str
     columns: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[Row | None, ...]], ...]  # label, findings
+    lines: tuple[tuple[str, tuple[JudgedRow | None, ...]], ...]  # label, findings
     left_out: int = 0
     is_starred: bool = False  # stars say how sure a difference between metrics is
 
 
-def tables(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> list[Table]:
+def tables(audit: AuditInfo, rows: Sequence[JudgedRow], metrics: Sequence[str]) -> list[PageTable]:
     """The tables of an audit: its headline statistics, then the others that were judged."""
     everyone = {*metrics, *(row["metric"] for row in rows)}
     compared = [row["versus"] in everyone and not is_check(row) for row in rows]
@@ -40,7 +40,7 @@ def tables(audit: AuditInfo, rows: Sequence[Row], metrics: Sequence[str]) -> lis
     return drawn
 
 
-def shown_rows(rows: Sequence[Row]) -> list[Row]:
+def shown_rows(rows: Sequence[JudgedRow]) -> list[JudgedRow]:
     """Those findings of a statistic that deserve a line: the ones judged for some metric.
 
     Where nothing was judged in a slice, its findings are shown if no other slice has a shorter path.
@@ -52,11 +52,11 @@ def shown_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if _line(row) in (judged if row["slice"] in slices else shown)]
 
 
-def _line(row: Row) -> tuple[str, str | None]:
+def _line(row: JudgedRow) -> tuple[str, str | None]:
     return row["slice"], row["versus"]
 
 
-def _by_slice(statistic: Statistic, rows: Sequence[Row], metrics: Sequence[str]) -> Table:
+def _by_slice(statistic: Statistic, rows: Sequence[JudgedRow], metrics: Sequence[str]) -> PageTable:
     lines = list(dict.fromkeys(_line(row) for row in rows))
     present = {row["metric"] for row in rows}
     columns = [m for m in dict.fromkeys([*metrics, *(row["metric"] for row in rows)]) if m in present]
@@ -70,10 +70,10 @@ def _by_slice(statistic: Statistic, rows: Sequence[Row], metrics: Sequence[str])
         for slice_, versus in lines[:MOST_LINES]
     )
     left_out = max(0, len(lines) - MOST_LINES)
-    return Table(f"{heading(statistic)} by metric", statistic.meaning, tuple(columns), made, left_out)
+    return PageTable(f"{heading(statistic)} by metric", statistic.meaning, tuple(columns), made, left_out)
 
 
-def _by_pair(statistic: Statistic, rows: Sequence[Row]) -> list[Table]:
+def _by_pair(statistic: Statistic, rows: Sequence[JudgedRow]) -> list[PageTable]:
     """One table per slice of a statistic that compares two metrics."""
     how = "The metric of the line is compared with that of the column. * p < .05, ** p < .01."
     drawn = []
@@ -85,5 +85,5 @@ def _by_pair(statistic: Statistic, rows: Sequence[Row]) -> list[Table]:
             for metric in dict.fromkeys(metric for metric, _ in here)
         )
         title = f"{heading(statistic)}, {slice_}"
-        drawn.append(Table(title, f"{statistic.meaning} {how}".strip(), columns, lines, is_starred=True))
+        drawn.append(PageTable(title, f"{statistic.meaning} {how}".strip(), columns, lines, is_starred=True))
     return drawn

@@ -22,7 +22,7 @@ from assay.engine.scoring import explain_samples, project
 from assay.engine.session import Session
 from assay.engine.unfold import describe_measure
 from assay.errors import AuditError, SpecError
-from assay.names.registry import load, names
+from assay.names.registry import load_class, names
 from assay.perturbations.lost_word import without_a_word
 from assay.reading.names import shown_name
 from assay.vocabulary import Expectation
@@ -76,7 +76,7 @@ class Live:
     def perturbations(self) -> dict[str, Perturbation]:
         """Every perturbation at its default level."""
         table = names("perturbations")
-        return {name: load(where)() for name, (where, _) in table.items() if name not in _NEEDS_A_MODEL}
+        return {name: load_class(where)() for name, (where, _) in table.items() if name not in _NEEDS_A_MODEL}
 
     def stream(self, record: Record, labels: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Lines as they are known: scores of metrics without a model, the edits, then all other scores.

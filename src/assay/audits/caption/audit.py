@@ -145,7 +145,7 @@ class Caption(DataAudit):
             "gap_p_value",
             "By the paper's rule: the p-value, over resampled images, that a concept's two accuracies are "
             "the same; below 0.05 the concept is biased (Eq. 2 and 3).",
-            "p", bad="low", bar=concepts.ALPHA, sentence=_differs,
+            "p", bad="low", bar=concepts.SIGNIFICANT, sentence=_differs,
         ),
         Statistic(
             "biased_share",

@@ -97,7 +97,7 @@ def image_genders(items: Sequence[Rated]) -> list[Content]:
     return genders
 
 
-def outcome(image: Content, caption: Content) -> _Outcome:
+def captioner_outcome(image: Content, caption: Content) -> _Outcome:
     """What a caption says about an image whose gender is known."""
     if caption in ("neutral", "both"):
         return caption
@@ -142,7 +142,7 @@ def captioner_findings(captioners: Captioners, scored: Sequence[Scored], seed: i
 def _gender_errors(name: str, images: Sequence[Content], captions: Sequence[Content]) -> Iterator[Finding]:
     """The share of each outcome, by the image's gender; `gender_error` is the share of wrong ones."""
     for slice_, genders in (("all", ("male", "female")), ("male", ("male",)), ("female", ("female",))):
-        results = [outcome(i, c) for i, c in zip(images, captions, strict=True) if i in genders]
+        results = [captioner_outcome(i, c) for i, c in zip(images, captions, strict=True) if i in genders]
         for kind in get_args(_Outcome) if results else ():
             share = share_of(np.array([float(result == kind) for result in results]), range(len(results)))
             statistic = "gender_error" if kind == "wrong" else f"gender_{kind}"
@@ -182,7 +182,7 @@ def _captioned_concepts(captioners: Captioners, genders: Sequence[Content], seed
     return compare_groups(
         [(str(item.meta.get("category", "all")), str(item.meta["concept"])) for item, _, _ in known],
         [_WORDS[image] for _, image, _ in known],
-        np.array([float(outcome(image, caption) != "wrong") for _, image, caption in known]),
+        np.array([float(captioner_outcome(image, caption) != "wrong") for _, image, caption in known]),
         ("man", "woman"), seed, ids=[item.id for item, _, _ in known],
     )  # fmt: skip
 

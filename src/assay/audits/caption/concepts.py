@@ -22,14 +22,14 @@ from assay.statistics.resampled import difference_interval
 from assay.vocabulary import Rule
 
 Ties = Literal["wrong", "half", "drop"]
-ALPHA = 0.05  # the paper's level
+SIGNIFICANT = 0.05  # the paper's level
 FEWEST = 10  # images of a group below which a concept is not counted among the biased or unbiased ones
 _LEVEL = 0.95
 _FEWEST_CONCEPTS = 8  # a rank correlation over fewer says nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class _Group:
     """One group's images of a concept, in rows that may stand for several images."""
 
     outcomes: Floats  # 1 right, 0 wrong, nan a tie that is dropped
@@ -84,7 +84,7 @@ class Concept:
     @property
     def is_biased(self) -> bool:
         """Whether the accuracies differ significantly (Eq. 2 and 3)."""
-        return self.gap.p_value is not None and self.gap.p_value < ALPHA
+        return self.gap.p_value is not None and self.gap.p_value < SIGNIFICANT
 
 
 def outcomes_of(good: Floats, bad: Floats, ties: Ties) -> Floats:
@@ -128,7 +128,7 @@ def compare_groups(
         rows = [by_group.get((path, group), []) for group in names]
         if not all(rows):
             continue
-        both = [Group(outcomes[own], counts[own]) for own in rows]
+        both = [_Group(outcomes[own], counts[own]) for own in rows]
         every = np.concatenate(rows)
         wrong = [ids[row] for row in every[outcomes[every] < 1]] if ids else []
         concepts.append(
@@ -143,7 +143,7 @@ def compare_groups(
     return concepts
 
 
-def _gap(groups: Sequence[Group], seed: int) -> Estimate:
+def _gap(groups: Sequence[_Group], seed: int) -> Estimate:
     """The first group's accuracy minus the second's, with the p-value that resampled images give."""
     first, second = (group.accuracy for group in groups)
     gap = first.value - second.value
@@ -153,7 +153,7 @@ def _gap(groups: Sequence[Group], seed: int) -> Estimate:
     return interval_estimate(gap, images, interval, p_value=_gap_p_value(groups, gap, seed))
 
 
-def _gap_p_value(groups: Sequence[Group], gap: float, seed: int) -> float:
+def _gap_p_value(groups: Sequence[_Group], gap: float, seed: int) -> float:
     """The p-value of a gap over resampled images; one answer for all images has no chance in it."""
     known = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
     is_sampled = not any(group.is_deterministic for group in groups) and all(map(np.size, known))

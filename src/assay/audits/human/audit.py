@@ -24,7 +24,7 @@ import numpy as np
 from assay.audits.base import DataAudit, check_known
 from assay.audits.human import compare, levels, people, sentinels, use
 from assay.audits.human.items import PART_COLUMNS, Items, limited, mean_rating, part_names
-from assay.audits.human.levels import ORDER, Agreement, Study
+from assay.audits.human.levels import ORDER, LevelAgreement, Study
 from assay.core import Case, Chart, Finding, Floats, Judgement, Scored, Statistic
 from assay.datasets.published.ratings import CHOSEN_BY, RatingsChoice, read_ratings
 from assay.errors import DataError
@@ -312,7 +312,7 @@ class Human(DataAudit):
         return Judgement(findings + (use.label_findings(study) if self.details else []), notes)
 
     def _agreement_findings(
-        self, study: Study, agreements: Iterable[Agreement], notes: list[str]
+        self, study: Study, agreements: Iterable[LevelAgreement], notes: list[str]
     ) -> Iterator[Finding]:
         """The agreement of every metric, and comparisons of metrics with baselines and each other."""
         for agreement in map(sentinels.without_constants, agreements):
@@ -351,7 +351,7 @@ class Human(DataAudit):
         return notes
 
 
-def _flat_notes(agreement: Agreement) -> Iterator[str]:
+def _flat_notes(agreement: LevelAgreement) -> Iterator[str]:
     for metric, value in zip(agreement.metrics, agreement.draws.values, strict=True):
         if not np.isfinite(value) and metric not in sentinels.SENTINELS:
             yield f"{agreement.slice}: {metric} does not vary there, so it has no correlation"

@@ -23,12 +23,12 @@ import numpy as np
 from assay.audits.effects import interval_estimate
 from assay.audits.human.levels import (
     BY_DOCUMENT,
-    COIN,
+    COIN_ORDER,
     FEWEST_SYSTEMS,
     KINDS,
     LEVEL,
     ORDER,
-    Agreement,
+    LevelAgreement,
     Study,
     labelled,
 )
@@ -46,7 +46,7 @@ from assay.vocabulary import Verdict
 DIFFERENCE = "_difference"
 
 
-def comparison_findings(study: Study, agreement: Agreement) -> list[Finding]:
+def comparison_findings(study: Study, agreement: LevelAgreement) -> list[Finding]:
     """Differences of all pairs of metrics, and the clusters they form by agreement in order."""
     if len(agreement.metrics) < 2:
         return []
@@ -81,14 +81,14 @@ def cluster_findings(
     return [Finding.of(name, slice_, "cluster", number, n=sizes[name]) for name, number in clusters if number]
 
 
-def _difference(agreement: Agreement, i: int, j: int, p_value: float) -> Estimate:
+def _difference(agreement: LevelAgreement, i: int, j: int, p_value: float) -> Estimate:
     draws = agreement.draws
     p = p_value if np.isfinite(p_value) else None
     n = int(min(draws.sizes[i], draws.sizes[j]))
     return interval_estimate(draws.values[i] - draws.values[j], n, agreement.difference(i, j), p_value=p)
 
 
-def _p_values(study: Study, agreement: Agreement) -> Floats:
+def _p_values(study: Study, agreement: LevelAgreement) -> Floats:
     """p-values over metrics that vary and rows that all of them have; by bootstrap where there are none."""
     answer = _bootstrapped(agreement.draws)
     varying = np.flatnonzero(np.isfinite(agreement.draws.values))
@@ -295,6 +295,6 @@ def _say_best(row: AgreementRow) -> str:
     best = row.finding
     ends = "" if best.ci is None else f" [{best.ci[0]:.0f}, {best.ci[1]:.0f}]"
     figure = f"{best.metric} (orders {best.value:.1f}{ends} of 100 pairs as people do, n = {best.n})"
-    if best.ci is None or best.ci[0] <= COIN:
+    if best.ci is None or best.ci[0] <= COIN_ORDER:
         return f"no metric surely agrees with people; closest is {figure}"
     return f"best is {figure}" + (f", not told apart from {', '.join(row.tied)}" if row.tied else "")

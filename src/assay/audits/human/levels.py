@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from assay.audits.human.audit import Human
 
 ORDER = "agreement_order"
-COIN = 50.0  # the agreement in order of a metric that tosses a coin
+COIN_ORDER = 50.0  # the agreement in order of a metric that tosses a coin
 KINDS: Mapping[str, Coefficient] = {
     ORDER: "somers_d", "pearson": "pearson", "spearman": "spearman", "kendall_b": "kendall_b",
     "kendall_c": "kendall_c",
@@ -117,7 +117,7 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class LevelAgreement:
     """One statistic of some metrics in one slice, resampled together."""
 
     slice: str
@@ -135,8 +135,12 @@ class Agreement:
         if self.statistic not in KINDS:
             return resampled.bounded_interval(value, draws, lowest=0.0, n_clusters=clusters, level=level)
         if self.statistic == ORDER:
-            interval = self._correlation_interval(value / COIN - 1, draws / COIN - 1, index, level)
-            return interval and Interval(COIN * (1 + interval.low), COIN * (1 + interval.high), level)
+            interval = self._correlation_interval(
+                value / COIN_ORDER - 1, draws / COIN_ORDER - 1, index, level
+            )
+            return interval and Interval(
+                COIN_ORDER * (1 + interval.low), COIN_ORDER * (1 + interval.high), level
+            )
         return self._correlation_interval(value, draws, index, level)
 
     def _correlation_interval(self, value: float, draws: Floats, index: int, level: float) -> Interval | None:
@@ -164,18 +168,20 @@ class Agreement:
         return int(self.draws.sizes.max(initial=0)) >= fewest
 
 
-def _agreement(study: Study, slice_: str, statistic: str, draws: Draws, *, sampled: bool = True) -> Agreement:
+def _agreement(
+    study: Study, slice_: str, statistic: str, draws: Draws, *, sampled: bool = True
+) -> LevelAgreement:
     """The agreement of all sample metrics; agreement in order is given in percent."""
     draws = in_percent(draws) if statistic == ORDER else draws
-    return Agreement(slice_, statistic, study.metrics, draws, study.audit.rule, sampled)
+    return LevelAgreement(slice_, statistic, study.metrics, draws, study.audit.rule, sampled)
 
 
 def in_percent(draws: Draws) -> Draws:
     """Somers' d as the share of pairs in the right order."""
-    return replace(draws, values=COIN * (1 + draws.values), draws=COIN * (1 + draws.draws))
+    return replace(draws, values=COIN_ORDER * (1 + draws.values), draws=COIN_ORDER * (1 + draws.draws))
 
 
-def example_agreements(study: Study) -> Iterator[Agreement]:
+def example_agreements(study: Study) -> Iterator[LevelAgreement]:
     """Agreement over all texts; and where documents have several texts, within documents."""
     slice_, statistics, drawing = f"example/{study.label}", study.audit.agreements, study.audit.drawing
     scores, human, *_ = study.rows
@@ -245,7 +251,7 @@ def _group_accuracies(scores: Floats, human: Floats, groups: Sequence[np.ndarray
     return [np.nan if value is None else value for value in accuracies]
 
 
-def system_agreements(study: Study) -> Iterator[Agreement]:
+def system_agreements(study: Study) -> Iterator[LevelAgreement]:
     """Agreement between systems' means; nothing below three systems that people rated."""
     human, over, drawing = study.human_table, study.audit.over, study.audit.drawing
     slice_, means = f"system/{study.label}", system_means(human)
@@ -288,7 +294,7 @@ def system_slice(part: str, system: str) -> str:
     return f"{part}/{system}" if part else system
 
 
-def level_findings(study: Study, agreement: Agreement) -> list[Finding]:
+def level_findings(study: Study, agreement: LevelAgreement) -> list[Finding]:
     """One finding per metric; none where agreement is undefined."""
     findings, draws = [], agreement.draws
     for index, metric in enumerate(agreement.metrics):

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.audits.effects import interval_estimate
 from assay.audits.human.items import Items
-from assay.audits.human.levels import Agreement, labelled
+from assay.audits.human.levels import LevelAgreement, labelled
 from assay.core import Finding, Floats
 from assay.datasets.ratings import RIVALS, Rated
 from assay.errors import DataError
@@ -82,7 +82,7 @@ def criteria_findings(audit: Human, items: Items, part: str) -> list[Finding]:
             draws = pooled_draws(*ratings, kind, clusters=items.documents, **audit.drawing)
             value, slice_ = float(draws.values[0]), f"criteria/{labelled(part, first)}"
             if np.isfinite(value):
-                ci = Agreement(slice_, kind, (_PEOPLE,), draws, audit.rule).interval(0)
+                ci = LevelAgreement(slice_, kind, (_PEOPLE,), draws, audit.rule).interval(0)
                 estimate = interval_estimate(value, int(draws.sizes[0]), ci)
                 findings.append(Finding.of(_PEOPLE, slice_, kind, estimate, versus=second))
     return findings

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.audits.human.items import Items
-from assay.audits.human.levels import COIN, LEVEL, ORDER, Agreement
+from assay.audits.human.levels import COIN_ORDER, LEVEL, ORDER, LevelAgreement
 from assay.core import Estimate, Finding, Floats
 from assay.statistics.estimates import smallest_p
 from assay.statistics.intervals import Interval, bootstrap_p_value, label_codes
@@ -29,19 +29,19 @@ _RIDGE = 1.0  # on standardised features: enough to tame collinear ones, too lit
 _FEWEST = 30  # rated texts below which a regression is no baseline
 
 
-def without_constants(agreement: Agreement) -> Agreement:
+def without_constants(agreement: LevelAgreement) -> LevelAgreement:
     """Agreement in order without sentinels that do not vary there: a constant is a baseline itself."""
     if agreement.statistic != ORDER:
         return agreement
     draws = agreement.draws
-    moves = ((draws.draws != COIN) & np.isfinite(draws.draws)).any(axis=1)
+    moves = ((draws.draws != COIN_ORDER) & np.isfinite(draws.draws)).any(axis=1)
     is_constant = [
         name in SENTINELS and not moved for name, moved in zip(agreement.metrics, moves, strict=True)
     ]
     return replace(agreement, draws=replace(draws, values=np.where(is_constant, np.nan, draws.values)))
 
 
-def sentinel_findings(agreement: Agreement, margin: float) -> list[Finding]:
+def sentinel_findings(agreement: LevelAgreement, margin: float) -> list[Finding]:
     """Each metric's agreement minus the best baseline's, on the same resamples."""
     defined = [index for index, value in enumerate(agreement.draws.values) if np.isfinite(value)]
     sentinels = [index for index in defined if agreement.metrics[index] in SENTINELS]
@@ -49,32 +49,34 @@ def sentinel_findings(agreement: Agreement, margin: float) -> list[Finding]:
     return [_over_baselines(agreement, index, sentinels, margin) for index in metrics]
 
 
-def _over_baselines(agreement: Agreement, own: int, sentinels: Sequence[int], margin: float) -> Finding:
+def _over_baselines(agreement: LevelAgreement, own: int, sentinels: Sequence[int], margin: float) -> Finding:
     """The smallest of the metric's differences to the constant and to every sentinel, with its interval.
 
     The lower end is the smallest of the differences' lower ends: the true smallest difference is one of them
     (Berger, 1982). Any of the upper ends may be the one that is too low by chance, so they share the 5%.
     """
     draws, names = agreement.draws, agreement.metrics
-    better = [index for index in sentinels if draws.values[index] > COIN]
+    better = [index for index in sentinels if draws.values[index] > COIN_ORDER]
     best = max(better, key=lambda index: draws.values[index], default=None)
-    value = float(draws.values[own] - (COIN if best is None else draws.values[best]))
+    value = float(draws.values[own] - (COIN_ORDER if best is None else draws.values[best]))
     estimate = Estimate(value, int(draws.sizes[own]))
     lows = _differences(agreement, own, sentinels, LEVEL)
     highs = _differences(agreement, own, sentinels, 1.0 - (1.0 - LEVEL) / (1 + len(sentinels)))
     if lows and highs and agreement.can_be_judged:
         ci = min(interval.low for interval in lows), min(interval.high for interval in highs)
-        apart = draws.draws[own] - (COIN if best is None else draws.draws[best])
+        apart = draws.draws[own] - (COIN_ORDER if best is None else draws.draws[best])
         p_value = max(bootstrap_p_value(apart, null=margin), smallest_p(draws.clusters))
         estimate = replace(estimate, ci=ci, p_value=p_value)
     versus = CONSTANT if best is None else names[best]
     return Finding.of(names[own], agreement.slice, "over_sentinel", estimate, versus=versus)
 
 
-def _differences(agreement: Agreement, own: int, sentinels: Sequence[int], level: float) -> list[Interval]:
+def _differences(
+    agreement: LevelAgreement, own: int, sentinels: Sequence[int], level: float
+) -> list[Interval]:
     """The intervals of those differences; none where one of them is not known."""
     alone = agreement.interval(own, level)
-    over_constant = alone and Interval(alone.low - COIN, alone.high - COIN, level)
+    over_constant = alone and Interval(alone.low - COIN_ORDER, alone.high - COIN_ORDER, level)
     over_others = [agreement.difference(own, sentinel, level) for sentinel in sentinels]
     known = [interval for interval in (over_constant, *over_others) if interval is not None]
     return known if len(known) == 1 + len(sentinels) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from assay.audits.effects import interval_estimate
-from assay.audits.human.levels import FEWEST_SYSTEMS, KINDS, Agreement, Study
+from assay.audits.human.levels import FEWEST_SYSTEMS, KINDS, LevelAgreement, Study
 from assay.core import Finding, Floats
 from assay.statistics.correlation import system_means
 from assay.statistics.ratings import prediction_powered_mean
@@ -26,7 +26,7 @@ def top_findings(study: Study) -> list[Finding]:
         tables = study.tables[:, best], human[best]
         draws = system_draws(*tables, KINDS[audit.correlation], over="documents", **audit.drawing)
         slice_ = f"system/{study.label}/top-{k}"
-        agreement = Agreement(slice_, audit.correlation, study.metrics, draws, audit.rule, sampled=False)
+        agreement = LevelAgreement(slice_, audit.correlation, study.metrics, draws, audit.rule, sampled=False)
         for index, (metric, value) in enumerate(zip(study.metrics, draws.values, strict=True)):
             if np.isfinite(value):
                 estimate = interval_estimate(value, k, agreement.interval(index))

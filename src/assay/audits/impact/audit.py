@@ -45,7 +45,7 @@ _ASKED, _LEFT = "asked", "left"  # what became of an item that mentions a group
 Told = Mapping[str, Mentioned]  # texts, and whom they mention
 
 
-def people(attribute: str, group: str) -> str:
+def _people(attribute: str, group: str) -> str:
     """The people of a group, as a sentence names them."""
     if attribute == GENDER:
         return _PEOPLE[group]
@@ -55,7 +55,7 @@ def people(attribute: str, group: str) -> str:
 def _systems_sentence(finding: Finding) -> str:
     attribute, _, group = finding.slice.split("/")
     side, verb, other = ("lower", "lose", "win") if finding.value < 0 else ("higher", "win", "lose")
-    whom, size = people(attribute, group), abs(finding.value)
+    whom, size = _people(attribute, group), abs(finding.value)
     return (
         f"{finding.metric} ranks systems {side} because their outputs are about {whom}: of 100 comparisons "
         f"they {verb} {size:.0f} that they would {other} if the outputs were about others."
@@ -65,7 +65,7 @@ def _systems_sentence(finding: Finding) -> str:
 def _texts_sentence(finding: Finding) -> str:
     attribute, _, group = finding.slice.split("/")
     verb, other = ("lose", "win") if finding.value < 0 else ("win", "lose")
-    whom, size = people(attribute, group), abs(finding.value)
+    whom, size = _people(attribute, group), abs(finding.value)
     return (
         f"{finding.metric} lets outputs about {whom} {verb} {size:.0f} of 100 decisions that they would "
         f"{other} if they were about others."

@@ -33,7 +33,7 @@ def agreement_findings(scored: Scored, *, kind: Coefficient, rule: Rule, seed: i
         where = f"/{part}" if part else ""
         for criterion, rated in _rated(scored, rows).items():
             scored_rows = [row for row in rated if known[row]]
-            agreement = Agreement(scored, criterion, scored_rows, where, kind, rule, seed)
+            agreement = _SwapAgreement(scored, criterion, scored_rows, where, kind, rule, seed)
             yield from agreement.example_level()
             yield from agreement.system_level()
 
@@ -48,7 +48,7 @@ def _rated(scored: Scored, rows: Sequence[int]) -> dict[str, list[int]]:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class _SwapAgreement:
     """One metric's scores of the texts of one part that people rated by one criterion."""
 
     scored: Scored

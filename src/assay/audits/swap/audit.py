@@ -21,7 +21,7 @@ from assay.audits.base import DataAudit, spread_out, without_a_unit
 from assay.audits.effects import MARGIN, UNIT, read_slices
 from assay.audits.human.items import limited, part_names
 from assay.audits.swap.agreement import agreement_findings
-from assay.audits.swap.preference import GENDERS, LOST, NEUTRAL, SLICE, VERSIONS, preference_findings
+from assay.audits.swap.preference import GENDERS, LOST_WORD, NEUTRAL, SLICE, VERSIONS, preference_findings
 from assay.audits.wording import reason
 from assay.core import Case, Finding, Judgement, MadeOnce, Sample, Scored, Statistic
 from assay.datasets.kinds import describe_data
@@ -243,7 +243,7 @@ def _without_a_word(versions: Mapping[str, Sample], hypothesis: Swapped, key: st
     """Both versions without the same content word, which is none of those that were swapped."""
     gendered = " ".join(word for turned in hypothesis.turned for word in turned)
     samples = {}
-    for role, lost_role in zip(VERSIONS, LOST, strict=True):
+    for role, lost_role in zip(VERSIONS, LOST_WORD, strict=True):
         lost = without_a_word(versions[role].hypothesis, keep=gendered, key=key)
         if lost is not None:
             samples[lost_role] = _with(versions[role], lost)

@@ -26,7 +26,7 @@ from assay.vocabulary import Rule
 SLICE = "preference"  # the slice of texts whose hypothesis names one gender and whose references name none
 GENDERS = ("male", "female")
 VERSIONS = ("original", "swapped")
-LOST = ("lost/original", "lost/swapped")
+LOST_WORD = ("lost/original", "lost/swapped")
 NEUTRAL = "neutral"
 _BOTH = f"{SLICE}/both"
 
@@ -71,7 +71,7 @@ class Preference:
     @cached_property
     def costs(self) -> Floats:
         """What a lost word costs in each text; nan where none was lost."""
-        pairs = zip(VERSIONS, LOST, strict=True)
+        pairs = zip(VERSIONS, LOST_WORD, strict=True)
         losses = [self.column(whole) - self.column(lost) for whole, lost in pairs]
         return row_means(np.stack(losses, axis=1))
 
@@ -184,8 +184,8 @@ class Preference:
 
     def _flipped_decisions(self) -> Iterator[Finding]:
         """Of 100 decisions against a text with a word lost, how many more the male version wins."""
-        wins = outcome(self.version("male"), self.version("female", LOST), self._is_of_model)
-        losses = outcome(self.version("female"), self.version("male", LOST), self._is_of_model)
+        wins = outcome(self.version("male"), self.version("female", LOST_WORD), self._is_of_model)
+        losses = outcome(self.version("female"), self.version("male", LOST_WORD), self._is_of_model)
         flips = self._balanced(100 * (wins - losses))
         if flips.fewest:  # documents about either gender
             yield Finding.of(self.scores.scored, _BOTH, "flipped_decisions", Estimate(flips.mean, flips.n))

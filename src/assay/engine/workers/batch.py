@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from assay.core import Floats, Metric, Sample, Scores, SetMetric
-from assay.engine.cache import Integers, Table
+from assay.engine.cache import RowNumbers, ScoreTable
 from assay.errors import AuditError, MetricError, SpecError, TextError, UnreachableError
 from assay.foreign import described, unmoved
 
@@ -30,7 +30,7 @@ from assay.foreign import described, unmoved
 FAULTS = (Exception, SystemExit, GeneratorExit, CancelledError, BaseExceptionGroup)
 _FINAL = (SpecError, UnreachableError)  # never skipped: the next sample would fail as this one did
 _PARTS = 8  # that a lost piece is cut into, so that few losses show which sample ends its worker
-Answer = TypeVar("Answer")
+_BatchAnswer = TypeVar("_BatchAnswer")
 _FIRST, _MOST = 16, 4096  # samples per piece
 _OF_MODEL = 128  # samples per piece of a model, whose sums round differently in other batches
 _AIM = 0.5  # seconds per piece, so that a killed run loses little and progress moves
@@ -45,7 +45,7 @@ class Batch:
 
     indices: Sequence[int]
     values: Floats
-    notes: Mapping[str, Integers] = field(default_factory=dict)
+    notes: Mapping[str, RowNumbers] = field(default_factory=dict)
     failures: Sequence[tuple[int, str]] = ()
     seconds: float = 0.0  # in the metric
     resident: int = 0  # bytes the worker held afterwards; 0 outside a pool
@@ -117,7 +117,7 @@ def evaluate(
 ) -> Batch:
     """Score one batch; one that fails is halved until the culprits are known, which are left out or named."""
     began, problem = time.perf_counter(), None
-    table = Table.empty(len(samples), metric)
+    table = ScoreTable.empty(len(samples), metric)
     failures: list[tuple[int, str]] = []
     parts = [range(len(samples))]
     while parts:
@@ -146,8 +146,8 @@ def evaluate(
 
 
 def call_metric(
-    metric: Metric | SetMetric, call: Callable[[], Answer], where: str, timeout: float | None = None
-) -> Answer:
+    metric: Metric | SetMetric, call: Callable[[], _BatchAnswer], where: str, timeout: float | None = None
+) -> _BatchAnswer:
     """The answer to a call of the metric; whatever it raises becomes an error that names the metric."""
     try:
         with unmoved(), _deadline(timeout):
@@ -165,7 +165,7 @@ def apart(metric: Metric | SetMetric, samples: Sequence[Sample]) -> Sequence[Sam
     return samples if is_ours else [replace(sample) for sample in samples]
 
 
-def _score(metric: Metric, samples: Sequence[Sample]) -> tuple[Floats, dict[str, Integers]]:
+def _score(metric: Metric, samples: Sequence[Sample]) -> tuple[Floats, dict[str, RowNumbers]]:
     answer = metric.score(apart(metric, samples))
     scores = answer if isinstance(answer, Scores) else Scores(answer)
     for name, counts in scores.notes.items():

@@ -20,7 +20,7 @@ from assay.engine.workers.batch import Batch, Pieces, call_metric, evaluate
 from assay.engine.workers.crew import Crew, pack_metric, score_piece
 from assay.vocabulary import OnError
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 _POOL_FROM = 2000  # samples below which starting processes costs more than it saves
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # A worker, or the server that forks them, is gone; a pool that learns it as it starts one closes its pipes.
@@ -47,7 +47,7 @@ class LocalEngine:
             if recipe is not None:
                 yield from Team(metric, recipe, skip, self.workers, self.timeout).run(pieces, samples)
                 return
-            log.warning("%s is scored in one process: it cannot be sent to others (--workers)", metric.name)
+            _log.warning("%s is scored in one process: it cannot be sent to others (--workers)", metric.name)
         while pieces:
             piece = pieces.take()
             chosen = [samples[index] for index in piece]
@@ -92,7 +92,7 @@ class Team(Crew):
     def _renew_pool(self) -> None:
         """Start new processes, which begin small: a metric that leaks would fill the machine's memory."""
         size = f"{self.grown / 1e6:,.0f} MB"
-        log.warning("%s: a worker grew to %s; the workers were started anew", self.metric.name, size)
+        _log.warning("%s: a worker grew to %s; the workers were started anew", self.metric.name, size)
         _pool(self.workers).shutdown(wait=True)
         _pool.cache_clear()
         self.grown = 0

@@ -27,7 +27,7 @@ _LOOK = 2.0  # seconds between two looks at the cluster's size
 _STORE = 200_000_000  # bytes of a local cluster's object store; pieces are small
 _DEATHS = 5  # of the worker of one part
 _CALLS = 1_000_000  # of one process
-Answer = TypeVar("Answer")
+_TaskAnswer = TypeVar("_TaskAnswer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,11 @@ class Nodes(Crew):
 
 
 def map_tasks(
-    engine: RayEngine, task: Callable[[Any, Any], Answer], shared: Sequence[Measure], items: Sequence[Any]
-) -> Iterator[Answer]:
+    engine: RayEngine,
+    task: Callable[[Any, Any], _TaskAnswer],
+    shared: Sequence[Measure],
+    items: Sequence[Any],
+) -> Iterator[_TaskAnswer]:
     """The answers of `task(shared, item)` as they come, each item a task on some node of the cluster."""
     ray = _connect(engine)
     recipe = ray.put(_pickle(ray, [measure.metric for measure in shared], shared))
@@ -114,7 +117,7 @@ def map_tasks(
             raise error.cause from None
 
 
-def _run_task(task: Callable[[Any, Any], Answer], recipe: bytes, item: Any) -> Answer:
+def _run_task(task: Callable[[Any, Any], _TaskAnswer], recipe: bytes, item: Any) -> _TaskAnswer:
     """In a worker: one task, on the metrics as they were sent."""
     return task(pickle.loads(recipe), item)
 

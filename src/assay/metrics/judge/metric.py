@@ -20,7 +20,7 @@ from assay.errors import MetricError, SpecError
 from assay.metrics.base import Neural
 from assay.metrics.judge import answers, prompt
 from assay.metrics.judge.answers import Graded, Reply
-from assay.metrics.judge.prompt import JudgeQuestion, Reading, blinded
+from assay.metrics.judge.prompt import JudgeQuestion, ReadGrade, blinded
 from assay.metrics.judge.server import Asking, ask_server, checked_host
 from assay.models import weights
 from assay.models.budget import Price, Watch, current_budget
@@ -75,7 +75,7 @@ class Judge(Neural, Metric):
     swap: bool = False  # asks about a pair in both orders
     blind: bool = False  # hides authors and words for groups
     shots: NonNegative = 0  # worked examples
-    answer: prompt.Reading = "auto"
+    answer: prompt.ReadGrade = "auto"
     reasons: bool = False  # asks for reasons before the grade
     effort: prompt.Effort = ""  # how long a model that thinks may think; empty: as it does by itself
     temperature: float = 0.0
@@ -135,7 +135,7 @@ class Judge(Neural, Metric):
         )
 
     @property
-    def _reading(self) -> Reading:
+    def _reading(self) -> ReadGrade:
         """How an answer is read: lists, and grades after reasons, in words."""
         is_worded = self.mode in prompt.LISTS or (self.reasons and self.answer == "auto")
         return "text" if is_worded else self.answer
@@ -185,7 +185,7 @@ class Judge(Neural, Metric):
         written = 0 if is_read_here else self._form.usual * len(questions)
         return Asked(len(questions), read, written, is_paid=bool(self.endpoint))
 
-    def ask(self, questions: Sequence[JudgeQuestion], reading: Reading) -> list[Reply]:
+    def ask(self, questions: Sequence[JudgeQuestion], reading: ReadGrade) -> list[Reply]:
         """Ask the server, or the model here: one pass over the prompts' beginnings, or text if asked to."""
         if self.endpoint:
             how = (self.model, reading, self.temperature, self.effort, self._can_be_read, self._watch)

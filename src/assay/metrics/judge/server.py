@@ -30,7 +30,7 @@ from urllib.parse import quote, urlsplit
 from assay.errors import BudgetError, MetricError, SpecError, UnreachableError, install
 from assay.metrics.judge.answers import Reply, without_thoughts
 from assay.metrics.judge.dialect import Body, Dialect, text_written
-from assay.metrics.judge.prompt import JudgeQuestion, Reading
+from assay.metrics.judge.prompt import JudgeQuestion, ReadGrade
 from assay.models.budget import Price, Watch, current_budget, price
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Asking:
     """How one model behind a server is asked, and who says whether its answers can be read."""
 
     model: str
-    reading: Reading
+    reading: ReadGrade
     temperature: float
     effort: str  # how long it may think; empty: as long as it does by itself
     can_be_read: Callable[[Reply], bool]

@@ -15,7 +15,7 @@ from assay.language import split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
-from assay.perturbations.checklist.rewordings import STEM, content_words
+from assay.perturbations.checklist.rewordings import STEM, content_lemmas
 from assay.perturbations.checklist.structure import content, is_substantial
 from assay.perturbations.edit import Text
 from assay.perturbations.negation import negation
@@ -190,7 +190,7 @@ def _own_matter(text: str) -> str | None:
 @lru_cache(maxsize=4096)
 def _told(text: str) -> frozenset[str]:
     """The first letters of the words of a text of any language that are neither function words nor empty."""
-    words = content_words(_CONTRACTED.sub(" ", " ".join(split_words(text)))) - template_words("empty_words")
+    words = content_lemmas(_CONTRACTED.sub(" ", " ".join(split_words(text)))) - template_words("empty_words")
     return frozenset(word[:STEM] for word in words)
 
 

@@ -15,7 +15,7 @@ from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in
 from assay.perturbations.edit import ParseEdit, Text
-from assay.perturbations.entities import PERSON, PLACE, first_name_gender, is_title, named, names
+from assay.perturbations.entities import PERSON, PLACE, first_name_gender, is_title, name_spans, named
 from assay.perturbations.negation import garbled
 
 _SUBJECT = {"male": "he", "female": "she", "thing": "it", "plural": "they"}
@@ -61,7 +61,7 @@ def _renamed_persons(parse: Text, rng: Random) -> dict[int, str]:
 def _named_words(parse: Text) -> tuple[dict[int, str], dict[int, str]]:
     """The first names and the surnames of persons, by token index, with the region where they are common."""
     firsts, lasts = dict[int, str](), dict[int, str]()
-    for span in names(parse):
+    for span in name_spans(parse):
         words = [parse.tokens[i].text for i in range(span.start, span.end)]
         region = _region(words)
         if span.label != PERSON or region is None or len(words) > 2:
@@ -128,7 +128,7 @@ def _renamed_places(parse: Text, rng: Random) -> dict[int, str]:
     """Single-word places, by the list or by the parse, each replaced by another of its kind."""
     chosen: dict[str, str] = {}
     changes: dict[int, str] = {}
-    for span in names(parse):
+    for span in name_spans(parse):
         if span.label == PLACE and span.end == span.start + 1 and _is_plain_place(parse, span.start):
             word, kinds = parse.tokens[span.start].text, lexicon.places_by_kind()
             same_kind = next((listed for listed in kinds.values() if word in listed), kinds["city"])
@@ -349,7 +349,7 @@ def _phrase(parse: Text, index: int) -> Span | None:
 
 def _referent(parse: Text, index: int, span: Span) -> str | None:
     """Plural, thing, male or female; None for a person whose gender is unknown."""
-    name = next((name for name in names(parse) if name.start <= index < name.end), None)
+    name = next((name for name in name_spans(parse) if name.start <= index < name.end), None)
     if name is None:
         return _referent_of_noun(parse, index)
     if span.start > name.start:
@@ -374,7 +374,7 @@ def _referent_of_noun(parse: Text, index: int) -> str | None:
 def _person_gender(parse: Text, name: Span) -> str | None:
     """A named person's gender: by a title, the first name, or the same name in full; or None."""
     last = parse.tokens[name.end - 1].text
-    persons = [span for span in names(parse) if span.label == PERSON]
+    persons = [span for span in name_spans(parse) if span.label == PERSON]
     firsts = [parse.tokens[n.start].text for n in persons if parse.tokens[n.end - 1].text == last]
     for word in [parse.word_at(name.start - 1), *firsts, parse.tokens[name.start].text]:
         listed = lexicon.gendered(word.lower()) or lexicon.gendered(f"{word.lower()}.")

@@ -20,17 +20,17 @@ from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.edit import Text
 
-Row = tuple[tuple[str, ...], str, str]  # words, what may replace them, frame
+_Row = tuple[tuple[str, ...], str, str]  # words, what may replace them, frame
 Condition = Callable[[Text, int, int], bool]  # of a text, and of the start and end of a phrase in it
-Place = Callable[[Text, int, int], Collection[int]]  # the words there, for such a phrase
+_Place = Callable[[Text, int, int], Collection[int]]  # the words there, for such a phrase
 
 
 @cache
-def rewording_rows() -> Mapping[str, tuple[Row, ...]]:
+def rewording_rows() -> Mapping[str, tuple[_Row, ...]]:
     """The phrases by first word, longest first."""
     data = toml_file("checklist", "rewordings")
     backwards = [(other, phrase, frame) for phrase, other, frame in data["phrases"]]
-    table: dict[str, list[Row]] = defaultdict(list)
+    table: dict[str, list[_Row]] = defaultdict(list)
     for phrase, other, frame in [*data["phrases"], *data["phrases_one_way"], *backwards]:
         words = tuple(phrase.lower().split())
         table[words[0]].append((words, other, frame))
@@ -93,7 +93,7 @@ def _condition(text: str) -> Condition:
     return _term(_PLACES[name], tests, least=2 if text.startswith("SEVERAL ") else 1)
 
 
-def _term(place: Place, tests: str, least: int) -> Condition:
+def _term(place: _Place, tests: str, least: int) -> Condition:
     """Whether at least so many words at a place pass all of the tests."""
     passes = [_test(test) for test in tests.split(" WITH ") if test]
 
@@ -169,7 +169,7 @@ _SHAPES: Mapping[str, Callable[[Token], bool]] = {
     "spaced": lambda token: token.space != "",
 }
 # The words at a place, from the start and the end of a phrase; an index beyond the text has the value END.
-_PLACES: Mapping[str, Place] = {
+_PLACES: Mapping[str, _Place] = {
     "first": lambda parse, start, end: (start,),
     "next": lambda parse, start, end: (start + 1,),
     "last": lambda parse, start, end: (end - 1,),

@@ -18,7 +18,7 @@ from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.negation import garbled
 from assay.vocabulary import CHECKLIST_TASKS
 
-Changes = Mapping[int, str]
+_Changes = Mapping[int, str]
 SHORTEST, LONGEST = 0.6, 1.7  # words of an alternative, as a multiple of the text's own
 LEAST_RECALL = 0.65  # of a text's content words that an alternative must have
 LEAST_KNOWN = 0.75  # of an alternative's content words that the text or another reference must have
@@ -40,12 +40,12 @@ class OptionalThat(ParseEdit):
     tasks = ("translation", "summarisation", "question-generation", "dialogue")
     expect = "same"
 
-    def changes(self, parse: Text, rng: Random) -> Changes:
+    def changes(self, parse: Text, rng: Random) -> _Changes:
         clauses = [i for i in range(len(parse.tokens)) if stands_in("told-clause", parse, i)]
         return {index: word for clause in clauses for index, word in _clause_that(parse, clause).items()}
 
 
-def _clause_that(parse: Text, clause: int) -> Changes:
+def _clause_that(parse: Text, clause: int) -> _Changes:
     """The conjunction between a verb of saying or thinking and its clause, put in or left out."""
     subject, mark = parse.child(clause, *edit.SUBJECTS), parse.child(clause, "mark")
     span = parse.subtree(subject) if subject is not None else None
@@ -86,7 +86,7 @@ class CaptionForm(Perturbation):
         return edit.rewrite(parse, changes)
 
 
-def _other_tense(parse: Text, sentence: Span) -> Changes:
+def _other_tense(parse: Text, sentence: Span) -> _Changes:
     """A dog runs and jumps: A dog is running and jumping; and back; a dog running: a dog is running."""
     root = parse.root_of(sentence)
     if root is None or stands_in("is-noun", parse, root):
@@ -101,7 +101,7 @@ def _other_tense(parse: Text, sentence: Span) -> Changes:
     return _to_simple(parse, root, lemmas) or _to_progressive(parse, root, lemmas)
 
 
-def _to_simple(parse: Text, root: int, lemmas: Mapping[int, str]) -> Changes:
+def _to_simple(parse: Text, root: int, lemmas: Mapping[int, str]) -> _Changes:
     """A dog is running: A dog runs."""
     helpers = [i for verb in lemmas for i in parse.dependents(verb) if parse.tokens[i].dep == "aux"]
     participles = all(stands_in("going-on", parse, verb) for verb in lemmas)
@@ -111,7 +111,7 @@ def _to_simple(parse: Text, root: int, lemmas: Mapping[int, str]) -> Changes:
     return {helpers[0]: "", **_inflected(lemmas, tag)}
 
 
-def _to_progressive(parse: Text, root: int, lemmas: Mapping[int, str]) -> Changes:
+def _to_progressive(parse: Text, root: int, lemmas: Mapping[int, str]) -> _Changes:
     """A dog runs: A dog is running."""
     forms = _inflected(lemmas, "VBG")
     if not all(stands_in("plain-present", parse, verb) for verb in lemmas):
@@ -124,7 +124,7 @@ def _inflected(lemmas: Mapping[int, str], tag: str) -> dict[int, str]:
     return {verb: edit.inflect(lemma, tag) or lemma for verb, lemma in lemmas.items()}
 
 
-def _fragment_to_sentence(parse: Text, noun: int) -> Changes:
+def _fragment_to_sentence(parse: Text, noun: int) -> _Changes:
     """A dog running on grass: A dog is running on grass."""
     verb = parse.child(noun, "acl")
     if verb is None or not 0 < verb - noun < 6 or not stands_in("counted-noun", parse, noun):
@@ -176,7 +176,7 @@ def _is_equal(record: Record, text: str) -> bool:
     known = " ".join([*rest, *record.context[-1:]])
     source = " ".join(filter(None, [known, record.source])).lower()
     exact = [word.lower() for word in _WORD.findall(text) if word[0].isupper() or word[0].isdigit()]
-    names_more = any(word not in source for word in content_words(text).intersection(exact))
+    names_more = any(word not in source for word in content_lemmas(text).intersection(exact))
     if names_more or content_recall(text, known) < LEAST_KNOWN or _errs(text):
         return False
     return content_recall(record.gold, text) >= LEAST_RECALL and not _conflict(record.gold, text)
@@ -214,11 +214,11 @@ def _errs(text: str) -> bool:
 
 def content_recall(gold: str, text: str) -> float:
     """The share of a text's content words that another has, in some form."""
-    wanted, found = ({w[:STEM] for w in content_words(" ".join(split_words(t)))} for t in (gold, text))
+    wanted, found = ({w[:STEM] for w in content_lemmas(" ".join(split_words(t)))} for t in (gold, text))
     return len(wanted & found) / len(wanted) if wanted else 0.0
 
 
-def content_words(text: str) -> set[str]:
+def content_lemmas(text: str) -> set[str]:
     """The words of a text in lower case, without function words."""
     return set(_WORD.findall(text.lower())) - word_set("words", "stop_words")
 

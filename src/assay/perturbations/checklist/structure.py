@@ -16,7 +16,7 @@ from assay.models.nlp import Span
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import standing, stands_in
 from assay.perturbations.edit import ParseEdit, Text
-from assay.perturbations.entities import PERSON, names
+from assay.perturbations.entities import PERSON, name_spans
 
 _TELLING = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
 _QUOTES = ('"', "”", "'", "’")
@@ -76,7 +76,7 @@ def _has_antecedent(parse: Text, sentence: Span, pronoun: int) -> bool:
     """Whether an earlier sentence says whom a pronoun means: a person for he, a plural for they."""
     word = parse.word_at(pronoun)
     if word[:2] in ("he", "hi", "sh"):
-        persons = [name.end for name in names(parse) if name.label == PERSON]
+        persons = [name.end for name in name_spans(parse) if name.label == PERSON]
         named = min(persons, default=sentence.end) <= sentence.start
         return named or stands_in("after-person", parse, sentence.start)
     if word[:3] == "the":
