@@ -182,13 +182,13 @@ def occupation_pairs(seed: int = 0) -> Iterator[Counterfactual]:
         words = tuple(slots[case] for slots in pronouns)
         rng = generator(seed, "occupations", frame["id"])
         for _ in range(_FRAMES if "+" not in frame["id"] else 2):
-            names = rng.sample(occupations, 2)
-            person = f"the {names[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
-            slots = {"first": names[0], "second": names[1]}
-            first, second, reference = (
-                fill_slots(frame["text"], slots | {case: w}) for w in (*words, person)
+            first, second = rng.sample(occupations, 2)
+            person = f"the {(first, second)[frame['refers'] - 1]}" + ("'s" if case == "his" else "")
+            one, other, reference = (
+                fill_slots(frame["text"], {"first": first, "second": second, case: word})
+                for word in (*words, person)
             )
-            yield Counterfactual("gender", first, second, reference, frame["id"], words)
+            yield Counterfactual("gender", one, other, reference, frame["id"], words)
 
 
 def _frames() -> Iterator[dict[str, Any]]:
@@ -322,6 +322,7 @@ def stated_genders(texts: Sequence[str]) -> list[tuple[str, Swapped]]:
 
 
 _SENTENCES = ("sentence1", "sentence2")  # MultiNLI and STS-B
+_PAIR_COLUMNS = ("anti_stereotype", "sent_more")
 _PAIRS = " (columns stereotype, anti_stereotype, reference)"
 _EXPECTED = (
     f"give pairs{_PAIRS}, sentence1 and sentence2 as in MultiNLI and STS-B, StereoSet's dev.json, "
@@ -334,31 +335,40 @@ def read_material(path: Path, attributes: Sequence[str]) -> Material:
     text = read_text(path)
     if not text.strip():
         raise DataError(f"{path} is empty; {_EXPECTED}")
-    pairs: list[Counterfactual] = []
     ordinary: list[Ordinary] = []
-    head = text.lstrip()[:2000].splitlines()[0]
-    if "anti_stereotype" in head or "sent_more" in head:
+    if any(name in text.lstrip()[:2000].splitlines()[0] for name in _PAIR_COLUMNS):
         read = read_pair_files([path])[0]
         pairs = [_counterfactual(pair, f"own-{pair.meta.get('template', pair.id)}") for pair in read]
-    elif path.suffix == ".json":
-        pairs = _augmented(_stereoset(path, text, attributes), attributes)
     elif all(name in text.split("\n", 1)[0] for name in _SENTENCES):
         rows = list(_sentence_pairs(path, text))
-        pairs = _augmented([(t, item) for item, *both in rows for t in both], attributes)
+        pairs = _augmented([(sentence, item) for item, *both in rows for sentence in both], attributes)
         ordinary = [Ordinary(first, second, item) for item, first, second in rows]
-    elif path.suffix in SUFFIXES:
+    else:
+        pairs = _augmented(_single_sentences(path, text, attributes), attributes)
+    if not pairs and not ordinary:
+        raise _nothing_named(path, attributes)
+    return Material(_by_split(pairs), _by_split(ordinary))
+
+
+def _single_sentences(path: Path, text: str, attributes: Sequence[str]) -> _Items:
+    """The sentences of StereoSet, or of a text with one per line; a table of other columns is refused."""
+    if path.suffix == ".json":
+        return _stereoset(path, text, attributes)
+    if path.suffix in SUFFIXES:
         columns = ", ".join(read_rows(path)[0].values)
         raise DataError(f"{path} has the columns {columns}; {_EXPECTED}")
-    else:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        pairs = _augmented([(line, f"{path.stem}-{n}") for n, line in enumerate(lines)], attributes)
-    if not pairs and not ordinary:
-        names = " or ".join(attributes)
-        if not set(attributes) & set(ATTRIBUTES):
-            known = ", ".join(ATTRIBUTES)
-            raise DataError(f"{path}: sentences help only {known}; give pairs of {names}{_PAIRS}")
-        raise DataError(f"{path}: no sentence names {names}; nothing to train on")
-    return Material(_by_split(pairs), _by_split(ordinary))
+    lines = filter(None, map(str.strip, text.splitlines()))
+    return [(line, f"{path.stem}-{number}") for number, line in enumerate(lines)]
+
+
+def _nothing_named(path: Path, attributes: Sequence[str]) -> DataError:
+    """The error for a file without anything to train on, with what would help."""
+    names = " or ".join(attributes)
+    if not set(attributes) & set(ATTRIBUTES):
+        return DataError(
+            f"{path}: sentences help only {', '.join(ATTRIBUTES)}; give pairs of {names}{_PAIRS}"
+        )
+    return DataError(f"{path}: no sentence names {names}; nothing to train on")
 
 
 def _sentence_pairs(path: Path, text: str) -> Iterator[tuple[str, str, str]]:

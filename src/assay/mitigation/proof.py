@@ -93,6 +93,10 @@ def read_test_pairs(paths: Sequence[Path]) -> dict[str, list[StereotypePair]]:
     return sets
 
 
+_DIFFERENCE = "spearman_difference"
+_COLUMNS = ("metric", "statistic", "slice", "versus", "value", "n")  # of a finding, in a figure
+
+
 def check_ratings(paths: Sequence[Path]) -> None:
     """Refuse ratings that cannot be read, or that rate nothing, before the work rather than after it."""
     _refuse_same_names(paths)
@@ -196,29 +200,52 @@ def _rating_row(name: str, item: Rated, folder: Path) -> _Row:
     }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What the first metric was found to do, which every other metric is compared with."""
+
+    metric: str
+    rows: Mapping[tuple[str, str, str | None], _Row]
+    differences: Mapping[tuple[str, str], _Row]  # of its agreement from another metric's, by slice and metric
+    sizes: Mapping[tuple[str, str], float]  # of the differences of pairs, by metric and case
+    sets: Sets
+    seed: int
+
+    def change(self, row: _Row) -> tuple[float | None, MaybeInterval]:
+        """How far a figure is from the first metric's, with its interval; of bias, the share that is gone."""
+        old = self.rows.get(_place(row))
+        if old is None or row["metric"] == self.metric:
+            return None, None
+        if row["statistic"] == "bias":
+            return _reduction(old, row, self.sets[row["slice"]], self.sizes, self.seed)
+        if row["statistic"] == "spearman":
+            return self._change_of_agreement(row)
+        return row["value"] - old["value"], None
+
+    def _change_of_agreement(self, row: _Row) -> tuple[float | None, MaybeInterval]:
+        """The paired difference of two correlations; the audit gives before less after."""
+        difference = self.differences.get((row["slice"], row["metric"]))
+        if difference is None:
+            return None, None
+        ends = _ci(difference)
+        return -difference["value"], (-ends[1], -ends[0]) if ends else None
+
+
 def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int) -> tuple[ProofFigure, ...]:
+    """The figures that a proof shows of each metric, and how far they are from the first metric's."""
     first, labels = measures[0].label, {measure.label for measure in measures}
     rows = [row for row in run.findings.iter_rows(named=True) if row["metric"] in labels]
     shown = [row for row in rows if _is_shown(row, sets)]
-    before = {_place(row): row for row in shown if row["metric"] == first}
-    compared = [row for row in rows if (row["metric"], row["statistic"]) == (first, "spearman_difference")]
-    agreement = {(row["slice"], row["versus"]): row for row in compared}
-    sizes = _pair_sizes(run)
-
-    def change(row: _Row) -> tuple[float | None, MaybeInterval]:
-        old = before.get(_place(row))
-        if old is None or row["metric"] == first:
-            return None, None
-        if row["statistic"] == "bias":
-            return _reduction(old, row, sets[row["slice"]], sizes, seed)
-        if row["statistic"] == "spearman":
-            difference = agreement.get((row["slice"], row["metric"]))  # before less after
-            ci = _ci(difference) if difference else None
-            return -difference["value"] if difference else None, (-ci[1], -ci[0]) if ci else None
-        return row["value"] - old["value"], None
-
-    columns = ("metric", "statistic", "slice", "versus", "value", "n")
-    return tuple(ProofFigure(*[*(row[name] for name in columns), _ci(row), *change(row)]) for row in shown)
+    own, differing = ([row for row in part if row["metric"] == first] for part in (shown, rows))
+    before = _Before(
+        first,
+        {_place(row): row for row in own},
+        {(row["slice"], row["versus"]): row for row in differing if row["statistic"] == _DIFFERENCE},
+        _pair_sizes(run), sets, seed,
+    )  # fmt: skip
+    return tuple(
+        ProofFigure(*[*(row[name] for name in _COLUMNS), _ci(row), *before.change(row)]) for row in shown
+    )
 
 
 def _is_shown(row: _Row, sets: Sets) -> bool:

@@ -142,16 +142,18 @@ def proof_sets(job: Job) -> dict[str, list[StereotypePair]]:
 def gather(job: Job, own: Sequence[data.Material], tests: Sets) -> data.Material:
     """Embedded and the user's texts by split; whatever is tested on is left out of training."""
     pairs = data.counterfactuals([name for name in job.attributes if name in ATTRIBUTES], job.plan.seed)
-    tested = {text for some in tests.values() for p in some for text in (p.stereotype, p.anti_stereotype)}
-    for split in pairs:
-        pairs[split] += [pair for material in own for pair in material.pairs[split]]
-        if split != "test":
-            pairs[split] = [pair for pair in pairs[split] if not tested & {pair.first, pair.second}]
-    check_enough(job, own, len(pairs["train"]), tests)
     ordinary = data.ordinary_pairs(job.plan.seed)
-    for split in ordinary:
-        ordinary[split] += [pair for material in own for pair in material.ordinary[split]]
-    return data.Material(pairs, ordinary)
+    for material in own:
+        for split in pairs:
+            pairs[split] += material.pairs[split]
+            ordinary[split] += material.ordinary[split]
+    tested = {text for some in tests.values() for p in some for text in (p.stereotype, p.anti_stereotype)}
+    untested: dict[data.Split, list[data.Counterfactual]] = {
+        split: [pair for pair in listed if split == "test" or not tested & {pair.first, pair.second}]
+        for split, listed in pairs.items()
+    }
+    check_enough(job, own, len(untested["train"]), tests)
+    return data.Material(untested, ordinary)
 
 
 def check_enough(job: Job, own: Sequence[data.Material], left: int, tests: Sets) -> None:
