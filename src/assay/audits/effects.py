@@ -74,6 +74,10 @@ class AlignedScores:
         """The items that cases belong to; what belongs together is resampled together."""
         return [str(case.meta.get("cluster", case.id)) for case in self.cases]
 
+    def column(self, role: str) -> Floats:
+        """The scores of a role; nan where there is none."""
+        return self.columns.get(role, np.full(len(self.cases), np.nan))
+
     def roles(self, prefix: str) -> list[str]:
         """The roles that begin so, in order."""
         return [role for role in self.columns if role.startswith(prefix)]
@@ -114,9 +118,9 @@ class AlignedScores:
             return Estimate(100 * share, self.set_size)
         return percent_estimate(share, self.set_size, self.set_size)
 
-    def largest(self, values: Floats) -> tuple[str, ...]:
-        """The items with the largest values above 0, largest first, as evidence."""
-        return largest([case.id for case in self.cases], values)
+    def largest(self, values: Floats, towards: float = 1.0) -> tuple[str, ...]:
+        """The items whose values are largest on the side of an effect, as evidence."""
+        return largest([case.id for case in self.cases], values, towards)
 
 
 def read_slices(scored: Iterable[Scored]) -> Iterator[AlignedScores]:
@@ -372,8 +376,13 @@ def balanced_mean(values: Floats, is_first: NDArray[np.bool_]) -> tuple[float, F
     return (first + second) / 2, (first_influence + second_influence) / 2
 
 
-def largest(ids: Sequence[str], sizes: Floats) -> tuple[str, ...]:
-    """The cases with the largest sizes above 0, largest first."""
+def largest(ids: Sequence[str], values: Floats, towards: float = 1.0) -> tuple[str, ...]:
+    """The cases with the largest values above 0, largest first; the lowest below 0 for an effect below 0.
+
+    >>> largest(["a", "b", "c"], np.array([2.0, -1.0, 3.0])), largest(["a", "b"], np.array([2.0, -1.0]), -0.5)
+    (('c', 'a'), ('b',))
+    """
+    sizes = values if towards >= 0 else -values
     order = np.argsort(-np.nan_to_num(sizes, nan=-np.inf), kind="stable")[:EVIDENCE]
     return tuple(ids[place] for place in order if sizes[place] > 0)
 

@@ -122,8 +122,8 @@ class Groups:
             masks = self._with_both_groups({name: here & known for name, here in slices.items()})
             for name, here in masks.items():
                 estimate = self._in_lost_words(np.where(here, signed, np.nan), clusters)
-                side = 1.0 if estimate.value >= 0 else -1.0
-                yield self._finding(name, statistic, estimate, np.where(here, side * signed, np.nan))
+                values = np.where(here, signed, np.nan)
+                yield self._finding(name, statistic, estimate, values, towards=estimate.value)
 
     def _families(self) -> Iterator[tuple[dict[str, Mask], Integers]]:
         """The slices with what their captions are a sample of: concepts, or images of one concept."""
@@ -140,8 +140,10 @@ class Groups:
         # One concept alone says nothing of how much concepts differ.
         return estimate if n > 1 else Estimate(estimate.value, n)
 
-    def _finding(self, name: str, statistic: str, estimate: Estimate, by: Floats) -> Finding:
-        evidence = largest([case.id for case in self.cases], by)
+    def _finding(
+        self, name: str, statistic: str, estimate: Estimate, values: Floats, towards: float = 1.0
+    ) -> Finding:
+        evidence = largest([case.id for case in self.cases], values, towards)
         versus = " - ".join(self.names)
         return Finding.of(self.scored, name, statistic, estimate, versus=versus, evidence=evidence)
 

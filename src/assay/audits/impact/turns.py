@@ -311,7 +311,7 @@ def _group_findings(versions: Versions, comparisons: Mapping[str, Estimate]) -> 
         rest = np.round(row_means(np.stack(others, axis=1)), _DIGITS)
         estimate = right_order_difference([(won, scores.clusters)], [(rest, scores.clusters)])
         slice_ = f"{scores.slice}/group/{group}"
-        evidence = scores.largest((won - rest) * (1.0 if estimate.value >= 0 else -1.0))
+        evidence = scores.largest(won - rest, towards=estimate.value)
         if group in comparisons:
             told = comparisons[group]
             yield Finding.of(scores.scored, slice_, "comparisons_won", told, evidence=evidence)

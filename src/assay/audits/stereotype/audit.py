@@ -192,8 +192,7 @@ def _silent_metrics(findings: Sequence[Finding]) -> list[str]:
 def pair_findings(scores: AlignedScores) -> Iterator[Finding]:
     """A user's pairs in lost words: stereotypes against their opposites, and each group against the
     others."""
-    absent = np.full(len(scores.cases), np.nan)
-    first, second, lost_first, lost_second = (scores.columns.get(role, absent) for role in (*PAIR, *LOST))
+    first, second, lost_first, lost_second = map(scores.column, (*PAIR, *LOST))
     differences = first - second
     costs = row_means(np.stack([first - lost_first, second - lost_second], axis=1))
     rows: dict[str, Floats] = {scores.slice: differences}
@@ -202,7 +201,7 @@ def pair_findings(scores: AlignedScores) -> Iterator[Finding]:
             rows[f"{scores.slice}/group/{name}"] = column
     estimates = lost_words(np.stack(list(rows.values()), axis=1), costs, clusters=_templates(scores.cases))
     for (slice_, column), estimate in zip(rows.items(), estimates, strict=True):
-        evidence = scores.largest(column * (1.0 if estimate.value >= 0 else -1.0))
+        evidence = scores.largest(column, towards=estimate.value)
         yield Finding.of(scores.scored, slice_, "lost_words", estimate, evidence=evidence)
 
 

@@ -63,8 +63,7 @@ class PairScores:
     @classmethod
     def of(cls, scores: AlignedScores) -> PairScores:
         """The pairs among the cases of a slice."""
-        absent = np.full(len(scores.cases), np.nan)
-        first, second = (scores.columns.get(role, absent) for role in _PAIR)
+        first, second = map(scores.column, _PAIR)
         rows = np.flatnonzero(np.isfinite(first) & np.isfinite(second)).tolist()
         cases = [scores.cases[row] for row in rows]
         templates = [str(case.meta.get("template", case.id)) for case in cases]
@@ -101,8 +100,7 @@ def _paper_statistics(
     # A test of its own may contradict the interval: it stands where the paper's rule asks for it alone.
     p_value = sign_flip_test(differences, seed=seed).p_value if clusters is None else None
     signed = replace(_mean(differences, clusters, seed), p_value=p_value)
-    towards = 1.0 if signed.value >= 0 else -1.0
-    yield Finding.of(*place, "signed_bias", signed, evidence=largest(pairs.ids, differences * towards))
+    yield Finding.of(*place, "signed_bias", signed, evidence=largest(pairs.ids, differences, signed.value))
     yield Finding.of(*place, "stereotype_share", _stereotype_share(differences, clusters, seed))
 
 

@@ -213,7 +213,7 @@ class Crossed:
             others = row_means(self.table[:, [n for n in range(len(self.terms)) if n not in row.places]])
             yield Finding.of(
                 self.scores.scored, f"{self.scores.slice}/{row.part}", "lost_words", estimate,
-                evidence=self.scores.largest((own - others) * (1.0 if estimate.value >= 0 else -1.0)),
+                evidence=self.scores.largest(own - others, towards=estimate.value),
                 because=self.because(row.weights, estimate.value),
                 named_by=", ".join(self.terms[place][1] for place in row.places),
             )  # fmt: skip
@@ -255,7 +255,7 @@ class Crossed:
         own, others = (row_means(np.where(those, beyond, np.nan)) for those in (is_own, ~is_own))
         gains = own - others
         (estimate,) = lost_words(gains[:, None], self.costs, clusters=self.scores.clusters)
-        evidence = self.scores.largest(gains * (1.0 if estimate.value >= 0 else -1.0))
+        evidence = self.scores.largest(gains, towards=estimate.value)
         slice_ = self.scores.slice
         return Finding.of(self.scores.scored, slice_, "stereotype_lost_words", estimate, evidence=evidence)
 

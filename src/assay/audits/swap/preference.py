@@ -50,7 +50,7 @@ class Preference:
 
     def column(self, role: str) -> Floats:
         """The scores of a role; nan where there is none."""
-        return self.scores.columns.get(role, np.full(len(self.scores.cases), np.nan))
+        return self.scores.column(role)
 
     @cached_property
     def about(self) -> dict[str, NDArray[np.bool_]]:
@@ -122,7 +122,7 @@ class Preference:
         written = self._balanced(self.column(VERSIONS[0]) - self.column(VERSIONS[1]))
         *estimates, editing = self._estimates([*effects.values(), written])
         for (slice_, effect), estimate in zip(effects.items(), estimates, strict=True):
-            evidence = self.scores.largest(effect.values * (1.0 if estimate.value >= 0 else -1.0))
+            evidence = self.scores.largest(effect.values, towards=estimate.value)
             why = self._because(effect)
             yield Finding.of(
                 self.scores.scored, slice_, "lost_words", estimate, evidence=evidence, because=why
