@@ -15,7 +15,7 @@ from assay.datasets.records import embedded_records
 from assay.engine.languages import Spoken, foreign_to, languages_read, mixed_with
 from assay.engine.session import Session
 from assay.errors import AuditError, MetricError
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 
 GERMAN = [record.gold for record in embedded_records("translation", "de")][:12]
 JAPANESE = [record.gold for record in embedded_records("translation", "ja")][:12]
@@ -42,8 +42,8 @@ def test_an_english_model_is_refused_by_name(spec: str, texts: list[str], langua
     "spec", ["chrf", "bleu:tokenize=char", "judge:endpoint=http://127.0.0.1:9/v1,model=m"]
 )
 def test_metrics_without_a_model_and_models_behind_servers_read_any(spec: str) -> None:
-    assert languages_read(parse(spec).metric) is None
-    assert foreign_to(parse(spec), Spoken.of(JAPANESE)) is None
+    assert languages_read(parse_spec(spec).metric) is None
+    assert foreign_to(parse_spec(spec), Spoken.of(JAPANESE)) is None
 
 
 def test_what_is_asked_for_all_the_same_says_so() -> None:
@@ -69,7 +69,7 @@ def test_an_audit_goes_on_without_the_metric_and_ends_where_none_is_left() -> No
 
 
 def test_a_part_in_another_language_is_told_and_a_text_or_two_are_not() -> None:
-    measure = parse("embedding-average")
+    measure = parse_spec("embedding-average")
     assert foreign_to(measure, Spoken.of([*ENGLISH, *GERMAN[:4]])) is None
     assert "German 4" in str(mixed_with(measure, Spoken.of([*ENGLISH, *GERMAN[:4]])))
     assert mixed_with(measure, Spoken.of([*ENGLISH, *ENGLISH[:1]])) is None
@@ -103,7 +103,7 @@ def test_a_model_of_unknown_languages_is_told_by_its_unknown_tokens(share: float
 
 
 def test_unknown_tokens_are_counted_by_the_model_itself() -> None:
-    metric = parse("bertscore-f").metric
+    metric = parse_spec("bertscore-f").metric
     assert metric.unknown_share(ENGLISH) < 0.01  # type: ignore[union-attr]
     assert metric.unknown_share(JAPANESE) > 0.1  # type: ignore[union-attr]
 
