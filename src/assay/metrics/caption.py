@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -167,6 +168,11 @@ def _features(answer: Any) -> list[Any]:
     return list(vectors.float().cpu().numpy())
 
 
+def images_of(samples: Sequence[Sample]) -> list[Image]:
+    """Return the samples' images; a metric that needs one is given no sample without."""
+    return [sample.image for sample in samples if sample.image is not None]
+
+
 def image_vectors(loaded: Loaded, images: Sequence[Image]) -> dict[str, Floats]:
     """Return one unit vector per distinct image, by its digest."""
     by_digest = {image.digest: image for image in images}
@@ -233,18 +239,15 @@ class _ImageText(Neural, Metric):
         """Return the score, from the caption's cosine with the image and those with the references."""
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        loaded = self.load_model()
-        pictures = image_vectors(loaded, [s.image for s in samples if s.image is not None])
-        reads = "references" in self.needs
-        sides = [(s.hypothesis, *(s.references if reads else ())) for s in samples]
-        texts = [self.prefix + text for side in sides for text in side]
+        loaded, images = self.load_model(), images_of(samples)
+        pictures = image_vectors(loaded, images)
+        texts = [self.prefix + text for s in samples for text in (s.hypothesis, *s.references)]
         vectors, cuts = text_vectors(loaded, texts, self.overlong)
         values: list[Any] = []
-        for sample, side in zip(samples, sides, strict=True):
-            caption, *others = (vectors[self.prefix + text] for text in side)
-            fit = None if sample.image is None else float(caption @ pictures[sample.image.digest])
-            near = [float(caption @ other) for other in others]
-            values.append(None if fit is None else self.value(loaded, fit, near))
+        for sample, image in zip(samples, images, strict=True):
+            caption = vectors[self.prefix + sample.hypothesis]
+            near = [float(caption @ vectors[self.prefix + text]) for text in sample.references]
+            values.append(self.value(loaded, float(caption @ pictures[image.digest]), near))
         return Scores(values, {"truncated": [cuts[self.prefix + s.hypothesis] for s in samples]})
 
 
@@ -338,18 +341,15 @@ class VilbertScore(Neural, Metric):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Read each text with the sample's image; the best reference counts."""
-        pairs = ((s.image, t) for s in samples if s.image for t in (s.hypothesis, *s.references))
-        jobs = list(dict.fromkeys(pairs))
-        known = dict(zip(jobs, self._encode(jobs), strict=True))
+        images = zip(images_of(samples), samples, strict=True)
+        pairs = [[(image, text) for text in (s.hypothesis, *s.references)] for image, s in images]
+        distinct = list(dict.fromkeys(chain.from_iterable(pairs)))
+        known = dict(zip(distinct, self._encode(distinct), strict=True))
         answers: list[tuple[list[float] | None, int]] = []
-        for sample in samples:
-            if sample.image is None:
-                answers.append((None, 0))
-                continue
-            hyp, *ref = [known[sample.image, text] for text in (sample.hypothesis, *sample.references)]
-            rows = [best_matches(hyp[0], other) for other, _ in ref if len(other) and len(hyp[0])]
-            best = np.max(rows, axis=0).tolist() if rows else None
-            answers.append((best, sum(cut for _, cut in (hyp, *ref))))
+        for some in pairs:
+            (hypothesis, *references), cuts = zip(*(known[pair] for pair in some), strict=True)
+            rows = [best_matches(hypothesis, other) for other in references if len(other) and len(hypothesis)]
+            answers.append((np.max(rows, axis=0).tolist() if rows else None, sum(cuts)))
         return scored(answers)
 
     def _encode(self, jobs: Sequence[tuple[Image, str]]) -> list[tuple[Floats, int]]:

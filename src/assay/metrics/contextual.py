@@ -105,22 +105,19 @@ class MoverScore(Neural, Metric):
         return compare_references(samples, compare, self.reduce, truncated=lambda text: known[text].truncated)
 
     def _cloud(self, text: Embedded, loaded: Loaded) -> Cloud | None:
-        own = range(len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix))
+        """Return the tokens of weight; None where none of them is the text's own."""
+        inner = range(len(loaded.framing.prefix), len(text.ids) - len(loaded.framing.suffix))
         tokens = loaded.tokenizer.convert_ids_to_tokens(list(text.ids))
-        all_weights = [self._weight(token, special=at not in own) for at, token in enumerate(text.ids)]
-        is_word = [token not in _PUNCTUATION and "##" not in token for token in tokens]
-        places = [place for place, weight in enumerate(all_weights) if is_word[place] and weight > 0]
-        if not any(place in own for place in places):
+        weights = np.array([self._weight(id_, special=at not in inner) for at, id_ in enumerate(text.ids)])
+        is_word = np.array([token not in _PUNCTUATION and "##" not in token for token in tokens])
+        places = np.flatnonzero(is_word & (weights > 0)).tolist()
+        if set(inner).isdisjoint(places):
             return None
-        weights = np.array([all_weights[place] for place in places])
-        points = text.vectors[places].astype(np.float64)
-        words = [tokens[place] for place in places]
+        words = tuple(tokens[place] for place in places)
+        points, weights = text.vectors[places].astype(np.float64), weights[places]
         if self.n == 2 and len(places) > 1:
-            # Neighbours are joined: the weighted mean of their points, the sum of their weights.
-            total = weights[:-1] + weights[1:]
-            points = (points[:-1] * weights[:-1, None] + points[1:] * weights[1:, None]) / total[:, None]
-            weights, words = total, [f"{word} {after}" for word, after in pairwise(words)]
-        return Cloud(points, weights / weights.sum(), tuple(words))
+            points, weights, words = _bigrams(points, weights, words)
+        return Cloud(points, weights / weights.sum(), words)
 
     def _weight(self, token: int, *, special: bool) -> float:
         if self.table is None:
@@ -136,6 +133,15 @@ class MoverScore(Neural, Metric):
             return None
         flow = transport(_distances(hyp.points, ref.points), hyp.weights, ref.weights)
         return matching_explanation(hyp.tokens, ref.tokens, flow)
+
+
+def _bigrams(
+    points: Floats, weights: Floats, words: tuple[str, ...]
+) -> tuple[Floats, Floats, tuple[str, ...]]:
+    """Return neighbours joined: the weighted mean of their points, the sum of their weights."""
+    total = weights[:-1] + weights[1:]
+    means = (points[:-1] * weights[:-1, None] + points[1:] * weights[1:, None]) / total[:, None]
+    return means, total, tuple(map(" ".join, pairwise(words)))
 
 
 def _distances(hyp: Floats, ref: Floats) -> Floats:

@@ -288,4 +288,4 @@ class Ter(TerOptions, Metric):
     )
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        return [-edit_rate(*ter_statistics(s, self.text)) if s.references else None for s in samples]
+        return [-edit_rate(*ter_statistics(sample, self.text)) for sample in samples]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -222,21 +223,24 @@ class UniEval(_Answers, Metric):
 
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Ask all questions about all samples in one stream of batches."""
-        sets = [questions(self.name, sample) for sample in samples]
-        distinct = list(dict.fromkeys(text for asked in sets for texts in asked.values() for text in texts))
-        known = dict(zip(distinct, self.answers(distinct, ("Yes", "No"), _LONGEST), strict=True))
-        answers: list[tuple[list[float] | float | None, int]] = []
-        for asked in sets:
-            cut = sum(known[text][1] for texts in asked.values() for text in texts)
-            values = [
-                float(_JOINED[_QUESTIONS[self.name][output][0]]([known[text][0] for text in texts]))
-                for output, texts in asked.items()
-                if texts
-            ]
-            whole = [*values, float(np.mean(values))] if self.outputs and values else values
-            complete = len(values) == len(asked)
-            answers.append(((whole if self.outputs else whole[0]) if complete else None, cut))
-        return scored(answers)
+        by_sample = [questions(self.name, sample) for sample in samples]
+        texts = chain.from_iterable(chain.from_iterable(asked.values()) for asked in by_sample)
+        distinct = list(dict.fromkeys(texts))
+        answers = dict(zip(distinct, self.answers(distinct, ("Yes", "No"), _LONGEST), strict=True))
+        return scored(self._one(asked, answers) for asked in by_sample)
+
+    def _one(
+        self, asked: Mapping[str, Sequence[str]], answers: Mapping[str, tuple[float, int]]
+    ) -> tuple[list[float] | float | None, int]:
+        """Return a sample's outputs, None where a question had nothing to ask about, and the tokens cut."""
+        cut = sum(answers[text][1] for text in chain.from_iterable(asked.values()))
+        if not all(asked.values()):
+            return None, cut
+        values = []
+        for output, texts in asked.items():
+            join = _JOINED[_QUESTIONS[self.name][output][0]]
+            values.append(float(join([answers[text][0] for text in texts])))
+        return ([*values, float(np.mean(values))] if self.outputs else values[0]), cut
 
 
 @dataclass(frozen=True)

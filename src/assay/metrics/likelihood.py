@@ -255,13 +255,18 @@ class _Rewriting(Neural, Metric):
             return Scores(values, {"truncated": cuts})
         pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
         values, cuts = self.log_likelihoods(pairs)
-        answers = []
-        for part in segments(2 * len(sample.references) for sample in samples):
-            both = zip(values[part][::2], values[part][1::2], strict=True)
-            rows = [[p, r, (p + r) / 2] for p, r in both if p is not None and r is not None]
-            reduce = np.max if self.reduce == "max" else np.mean
-            answers.append((reduce(rows, axis=0).tolist() if rows else None, sum(cuts[part])))
-        return scored(answers)
+        parts = segments(2 * len(sample.references) for sample in samples)
+        return scored((self._both_ways(values[part]), sum(cuts[part])) for part in parts)
+
+    def _both_ways(self, values: Sequence[float | None]) -> list[float] | None:
+        """Return precision, recall and their mean, from both of each reference; None where none has both."""
+        table = np.array(values, dtype=float).reshape(-1, 2)
+        present = table[np.isfinite(table).all(axis=1)]
+        if not len(present):
+            return None
+        rows = np.column_stack([present, present.mean(axis=1)])
+        reduced: list[float] = (rows.max(axis=0) if self.reduce == "max" else rows.mean(axis=0)).tolist()
+        return reduced
 
     def _explain(self, given: str, text: str) -> Explanation:
         loaded = self.load_model()

@@ -117,7 +117,7 @@ class Meteor(JavaBacked, Metric):
                 "meteor:synonyms=on needs WordNet: run `python -m nltk.downloader wordnet`, "
                 "or give synonyms=off"
             )
-        values = [self._one(sample, complete) if sample.references else None for sample in samples]
+        values = [self._one(sample, complete) for sample in samples]
         missed = {} if complete or self.synonyms == "off" else {"without_synonyms": [1] * len(samples)}
         return Scores(values, missed)
 

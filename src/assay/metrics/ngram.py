@@ -182,9 +182,8 @@ class Bleu(Metric):
     lowercase: bool = False
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        usable = [sample for sample in samples if sample.references]
-        counts = iter(count_matches(usable, self.n, self.tokenize, self.lowercase))
-        return [nltk_bleu(next(counts), self.smooth) if sample.references else None for sample in samples]
+        counts = count_matches(samples, self.n, self.tokenize, self.lowercase)
+        return [nltk_bleu(matches, self.smooth) for matches in counts]
 
 
 def smooth_value_of(smooth: SacreSmooth, given: float | None) -> float:
@@ -243,14 +242,9 @@ class SacreBleu(Metric):
         """Refuse a value that the smoothing does not take."""
         smooth_value_of(self.smooth, self.smooth_value)
 
-    def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        usable = [sample for sample in samples if sample.references]
-        rows = match_statistics(usable, self.n, self.tokenize, self.lowercase)
-        values = sacrebleu_scores(
-            rows.astype(np.float64), self.smooth, self.smooth_value, effective_order=self.effective_order
-        )
-        scores = iter(values.tolist())
-        return [next(scores) if sample.references else None for sample in samples]
+    def score(self, samples: Sequence[Sample]) -> Floats:
+        rows = match_statistics(samples, self.n, self.tokenize, self.lowercase).astype(np.float64)
+        return sacrebleu_scores(rows, self.smooth, self.smooth_value, effective_order=self.effective_order)
 
 
 def coco_bleu(counts: Matches) -> list[float]:
@@ -325,7 +319,7 @@ class Nist(Metric):
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
         """Return a score per sample; at each order the reference with the best precision counts."""
-        return [self._one(sample) if sample.references else None for sample in samples]
+        return [self._one(sample) for sample in samples]
 
     def _one(self, sample: Sample) -> float:
         how = (self.tokenize, self.lowercase)
@@ -351,6 +345,11 @@ def _weighted(hyp: Counts, ref: Counts, bits: Bits, total: int) -> float:
 
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 NLTK_EPSILON = 1e-16
+
+
+def _letters(text: str) -> str:
+    """Return the characters that chrF counts."""
+    return "".join(text.split())
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -379,16 +378,14 @@ def _counts(hypotheses: Sequence[Symbols], references: Sequence[Symbols], n: int
 
 def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercase: bool) -> _Integers:
     """Return counts per (sample, reference): of characters, then of words, in sacreBLEU's layout."""
-    pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
-    if not pairs:
-        return np.zeros((0, 3 * (n + word_order)), dtype=np.int64)
-    sides = [[text.lower() if lowercase else text for text in side] for side in zip(*pairs, strict=True)]
-    letters = [["".join(text.split()) for text in side] for side in sides]
-    counts = _counts(letters[0], letters[1], n)
-    if not word_order:
-        return counts
-    words = [[_words(text) for text in side] for side in sides]
-    return np.concatenate([counts, _counts(words[0], words[1], word_order)], axis=1)
+    hypotheses = [sample.hypothesis for sample in samples for _ in sample.references]
+    references = [text for sample in samples for text in sample.references]
+    if lowercase:
+        hypotheses, references = [*map(str.lower, hypotheses)], [*map(str.lower, references)]
+    counts = [_counts([*map(_letters, hypotheses)], [*map(_letters, references)], n)]
+    if word_order:
+        counts.append(_counts([*map(_words, hypotheses)], [*map(_words, references)], word_order))
+    return np.concatenate(counts, axis=1)
 
 
 def _by_order(statistics: Floats | _Integers) -> Any:

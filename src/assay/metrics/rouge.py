@@ -7,12 +7,13 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from itertools import chain
+from typing import ClassVar, Literal
 
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from assay.core import Metric, Sample, ScoreAnswer
+from assay.core import Floats, Metric, Sample
 from assay.metrics.text import Reduce, Tokenize, f_measure, memo, tokens, word_counts
 from assay.models.nlp import split_sentences
 from assay.vocabulary import NonNegative
@@ -43,16 +44,15 @@ class Rouge(Metric):
     tokenize: Tokenize = "rouge"
     reduce: Reduce = "max"
 
-    def score(self, samples: Sequence[Sample]) -> ScoreAnswer:
-        rows: list[Any] = [self._of(sample) if sample.references else None for sample in samples]
-        return rows
+    def score(self, samples: Sequence[Sample]) -> Floats:
+        return np.array([self._reduced(sample) for sample in samples], dtype=np.float64).reshape(-1, 3)
 
-    def _of(self, sample: Sample) -> _Row:
+    def _reduced(self, sample: Sample) -> Sequence[float]:
+        """Return F, precision and recall of a sample."""
         rows = [self.pair(sample.hypothesis, reference) for reference in sample.references]
         if self.reduce == "max":
             return max(rows, key=lambda row: row[0])
-        f, precision, recall = np.mean(rows, axis=0).tolist()
-        return f, precision, recall
+        return [float(value) for value in np.mean(rows, axis=0)]
 
     @abstractmethod
     def pair(self, hypothesis: str, reference: str) -> _Row: ...
@@ -124,22 +124,20 @@ class RougeLsum(Rouge):
     split: Literal["lines", "sentences"] = "lines"
 
     def pair(self, hypothesis: str, reference: str) -> _Row:
-        hyp, ref = (self._sentences(text) for text in (hypothesis, reference))
-        left, right = (Counter(word for words in side for word in words) for side in (hyp, ref))
-        sizes = left.total(), right.total()
-        shared = 0
-        for words in ref:
-            places = sorted({place for other in hyp for place in common_places(words, other)})
-            for word in (words[place] for place in places):
-                if left[word] > 0 and right[word] > 0:
-                    shared += 1
-                    left[word] -= 1
-                    right[word] -= 1
-        return _row(shared, *sizes)
+        hyp, ref = self._sentences(hypothesis), self._sentences(reference)
+        words = Counter(chain.from_iterable(hyp))
+        matched = Counter(word for sentence in ref for word in matched_words(sentence, hyp))
+        return _row((matched & words).total(), words.total(), sum(map(len, ref)))
 
     def _sentences(self, text: str) -> list[tuple[str, ...]]:
         parts = split_sentences(text) if self.split == "sentences" else text.split("\n")
         return [tokens(part, self.tokenize, False, self.stemmer) for part in parts]
+
+
+def matched_words(sentence: Sequence[str], others: Sequence[Sequence[str]]) -> list[str]:
+    """Return the words of a sentence that it shares, in order, with any of the others."""
+    places = {place for other in others for place in common_places(sentence, other)}
+    return [sentence[place] for place in places]
 
 
 def common_places(words: Sequence[str], other: Sequence[str]) -> list[int]:

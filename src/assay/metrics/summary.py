@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import chain, combinations, islice, pairwise
 from operator import eq
+from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -13,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import MetricError, WeightsError
 from assay.metrics.base import Neural, Shortened, best_matches, scored, softmax, unit
-from assay.models.encoder import embed, logits, pooled
+from assay.models.encoder import Matrix, embed, logits, pooled
 from assay.models.likelihood import causal, start_id
 from assay.models.nlp import spacy_stop_words, split_sentences
 from assay.models.torch import Loaded, Overlong, Precision, content_ids, in_batches, load, padded
@@ -47,18 +48,15 @@ class Supert(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return F per sample, None where one side has stop words only."""
         loaded = self.load_model()
-        texts = [(sample.hypothesis, sample.source or "") for sample in samples]
-        sides = [(split_sentences(text), split_sentences(source)[: self.top]) for text, source in texts]
-        known = embed(loaded, [part for side in sides for parts in side for part in parts], self.overlong)
-        words = {text: self._content(embedded.ids, loaded) for text, embedded in known.items()}
+        summaries = [split_sentences(sample.hypothesis) for sample in samples]
+        sources = [split_sentences(sample.source or "")[: self.top] for sample in samples]
+        pairs = list(zip(summaries, sources, strict=True))
+        known = embed(loaded, [*chain.from_iterable(chain.from_iterable(pairs))], self.overlong)
+        words = {text: each.vectors[self._content(each.ids, loaded)] for text, each in known.items()}
         answers = []
-        for hyp, ref in sides:
-            left, right = (
-                np.concatenate([known[p].vectors[words[p]] for p in parts] or [np.empty((0, 1), np.float32)])
-                for parts in (hyp, ref)
-            )
-            f = best_matches(left, right)[2] if len(left) and len(right) else None
-            answers.append((f, sum(known[part].truncated for part in (*hyp, *ref))))
+        for hyp, ref in pairs:
+            f = _aligned([words[sentence] for sentence in hyp], [words[sentence] for sentence in ref])
+            answers.append((f, sum(known[sentence].truncated for sentence in (*hyp, *ref))))
         return scored(answers)
 
     def _content(self, ids: Sequence[int], loaded: Loaded) -> list[int]:
@@ -70,8 +68,19 @@ class Supert(Neural, Metric):
         return [place for place, is_word in enumerate(words) if is_word and ids[place] not in special]
 
 
-# The number of a sample, whether its summary stands before (else a filler), a masked row, the ids masked.
-_Job = tuple[int, bool, list[int], dict[int, int]]
+def _aligned(hypothesis: Sequence[Matrix], reference: Sequence[Matrix]) -> float | None:
+    """Return F of the words of two texts, each matched with its nearest; None where a text has none."""
+    if not sum(map(len, hypothesis)) or not sum(map(len, reference)):
+        return None
+    return best_matches(np.concatenate(hypothesis), np.concatenate(reference))[2]
+
+
+class _Job(NamedTuple):
+    """A sentence with masked ids, after the summary (`helped`) or after a filler; the ids by their places."""
+
+    helped: bool
+    row: list[int]
+    masked: dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -98,19 +107,14 @@ class Blanc(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a share per sample, None where no token of the source can be masked."""
         loaded = self.load_model()
-        by_sample = [self._jobs(loaded, index, sample) for index, sample in enumerate(samples)]
-        jobs = [job for rows, _ in by_sample for job in rows]
-        lengths = [len(row) for _, _, row, _ in jobs]
+        by_sample = [self._jobs(loaded, sample) for sample in samples]
+        jobs = [job for some, _ in by_sample for job in some]
+        lengths = [len(job.row) for job in jobs]
         guessed = in_batches(lengths, lambda batch: self._guess(loaded, [jobs[i] for i in batch]), 2048)
-        right, count = np.zeros(len(samples)), np.zeros(len(samples))
-        for (index, helped, _, wanted), correct in zip(jobs, guessed, strict=True):
-            # The words helped less those hindered are the difference of the two counts of right guesses.
-            right[index] += correct if helped else -correct
-            count[index] += len(wanted) if helped else 0
-        shares = [float(r / n) if n else None for r, n in zip(right, count, strict=True)]
-        return Scores(shares, {"truncated": [cut for _, cut in by_sample]})
+        guesses = iter(guessed)
+        return scored((_helped(some, [*islice(guesses, len(some))]), cut) for some, cut in by_sample)
 
-    def _jobs(self, loaded: Loaded, index: int, sample: Sample) -> tuple[list[_Job], int]:
+    def _jobs(self, loaded: Loaded, sample: Sample) -> tuple[list[_Job], int]:
         """Return what is to be guessed of a sample, and the ids cut."""
         texts = [sample.hypothesis, ".", *split_sentences(sample.source or "")]
         summary, dot, *parts = content_ids(loaded, texts)
@@ -132,7 +136,7 @@ class Blanc(Neural, Metric):
                     wanted = {start + place: part[place] for place in hidden}
                     for place in wanted:
                         row[place] = loaded.tokenizer.mask_token_id
-                    jobs.append((index, helped, row, wanted))
+                    jobs.append(_Job(helped, row, wanted))
         return jobs, cut
 
     def _hidden(self, tokens: Sequence[str], shift: int) -> list[int]:
@@ -146,11 +150,18 @@ class Blanc(Neural, Metric):
         ]
 
     def _guess(self, loaded: Loaded, jobs: list[_Job]) -> list[int]:
-        ids, mask = padded([row for _, _, row, _ in jobs], loaded.pad, loaded.device)
+        """Return how many of each job's masked ids are guessed right."""
+        ids, mask = padded([job.row for job in jobs], loaded.pad, loaded.device)
         logits = loaded.model(input_ids=ids, attention_mask=mask).logits
-        wanted = [places for *_, places in jobs]
-        guesses = [logits[n, list(places)].argmax(dim=-1).tolist() for n, places in enumerate(wanted)]
-        return [sum(map(eq, found, ids.values())) for found, ids in zip(guesses, wanted, strict=True)]
+        guesses = [logits[n, list(job.masked)].argmax(dim=-1).tolist() for n, job in enumerate(jobs)]
+        return [sum(map(eq, found, job.masked.values())) for found, job in zip(guesses, jobs, strict=True)]
+
+
+def _helped(jobs: Sequence[_Job], right: Sequence[int]) -> float | None:
+    """Return the share of masked ids guessed right after the summary, less that after the filler."""
+    masked = sum(len(job.masked) for job in jobs if job.helped)
+    gained = sum(count if job.helped else -count for job, count in zip(jobs, right, strict=True))
+    return gained / masked if masked else None
 
 
 _FLUENT, _BROKEN = -2.5, -7.5  # mean log p per token that counts as 1 and as 0
@@ -193,22 +204,21 @@ class Gruen(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return a score per sample, None for an empty text."""
         texts = [split_sentences(sample.hypothesis) for sample in samples]
-        distinct = list(dict.fromkeys(part for parts in texts for part in parts))
+        distinct = list(dict.fromkeys(chain.from_iterable(texts)))
         grammar, cuts = self._grammar(distinct)
         vectors, _ = pooled(self._load_encoder(), distinct, "warn")
-        place = {part: index for index, part in enumerate(distinct)}
+        place = {sentence: index for index, sentence in enumerate(distinct)}
         directions = unit(vectors.astype(np.float64))
-        answers: list[tuple[float | None, int]] = []
-        for parts in texts:
-            at = [place[part] for part in parts]
-            if not parts:
-                answers.append((None, 0))
-                continue
+
+        def one(sentences: Sequence[str]) -> tuple[float | None, int]:
+            if not sentences:
+                return None, 0
+            at = [place[sentence] for sentence in sentences]
             near = [float(directions[here] @ directions[after]) for here, after in pairwise(at)]
-            penalty = 0.1 * redundancy(parts) + (0.1 if near and min(near) < _UNFOCUSED else 0.0)
-            value = float(np.clip(grammar[at].mean() - penalty, 0.0, 1.0))
-            answers.append((value, sum(cuts[index] for index in at)))
-        return scored(answers)
+            penalty = 0.1 * redundancy(sentences) + 0.1 * (min(near, default=1.0) < _UNFOCUSED)
+            return float(np.clip(grammar[at].mean() - penalty, 0.0, 1.0)), sum(cuts[index] for index in at)
+
+        return scored(map(one, texts))
 
     def _grammar(self, texts: Sequence[str]) -> tuple[Floats, list[int]]:
         """Return how grammatical each sentence is, 0..1, and the tokens cut."""

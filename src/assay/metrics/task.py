@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from operator import mul
 
 from rapidfuzz.distance import LCSseq
@@ -34,20 +35,27 @@ def _lexicon() -> dict[str, frozenset[str]]:
 def question_parts(text: str) -> dict[str, str]:
     """Return a question's words by what they do, each part joined to a text, as the authors' scorer.
 
-    A capital letter marks an entity, `what` takes its next word along.
+    A capital letter marks an entity, except at the beginning of a question.
     """
-    lexicon, words = _lexicon(), text.split()
-    asking: list[str] = []
-    for at, word in enumerate(words):
-        if word in lexicon["asking"]:
-            asking += words[at : at + (2 if word.lower() in lexicon["with_next"] else 1)]
-    rest = [word for word in words if word not in asking]
-    content = [word for word in rest if not word[0].isupper() and word not in lexicon["function"]]
-    named = words[1:] if words and words[0].lower() in lexicon["question"] else words
-    entities = [word for word in named if word[0].isupper()]
-    function = [word.lower() for word in words if word.lower() in lexicon["function"]]
-    parts = {"content": content, "entities": entities, "question": asking, "function": function}
+    lexicon, words, lowered = _lexicon(), text.split(), text.lower().split()
+    asking = _asking(words)
+    neither = lexicon["function"].union(asking)
+    begins_question = not lexicon["question"].isdisjoint(lowered[:1])
+    parts = {
+        "content": [word for word in words if not word[0].isupper() and word not in neither],
+        "entities": [word for word in words[begins_question:] if word[0].isupper()],
+        "question": asking,
+        "function": [word for word in lowered if word in lexicon["function"]],
+    }
     return {name: " ".join(part) for name, part in parts.items()}
+
+
+def _asking(words: list[str]) -> list[str]:
+    """Return the question words; `what` takes its next word along."""
+    lexicon = _lexicon()
+    places = [place for place, word in enumerate(words) if word in lexicon["asking"]]
+    ends = [place + 1 + (words[place].lower() in lexicon["with_next"]) for place in places]
+    return [word for place, end in zip(places, ends, strict=True) for word in words[place:end]]
 
 
 def _agreements(pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -114,11 +122,13 @@ class QRouge(_Answerability):
     delta: float = 0.7
 
     def fluency(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        values = []
-        for hyp, ref in ((tokens(first, "ptb"), tokens(second, "ptb")) for first, second in pairs):
-            length = LCSseq.similarity(hyp, ref)
-            values.append(f_measure(length / max(len(hyp), 1), length / max(len(ref), 1), COCO_BETA))
-        return values
+        return [_rouge_l(tokens(first, "ptb"), tokens(second, "ptb")) for first, second in pairs]
+
+
+def _rouge_l(hyp: Sequence[str], ref: Sequence[str]) -> float:
+    """Return pycocoevalcap's ROUGE-L of words."""
+    length = LCSseq.similarity(hyp, ref)
+    return f_measure(length / max(len(hyp), 1), length / max(len(ref), 1), COCO_BETA)
 
 
 def table_values(source: str) -> list[list[str]]:
@@ -188,14 +198,15 @@ class Parent(Metric):
         return Scores(values, {"no_table": [int(not table) for table in tables]})
 
     def _pair(self, hypothesis: str, reference: str, values: list[list[str]]) -> float:
-        known = frozenset(word for value in values for word in value)
-        orders = range(1, self.n + 1)
-        hyp, ref = ([word_counts(t, n, "split", True) for n in orders] for t in (hypothesis, reference))
-        counts = list(zip(hyp, ref, strict=True))
+        known = frozenset(chain.from_iterable(values))
+        counts = [
+            (word_counts(hypothesis, order, "split", True), word_counts(reference, order, "split", True))
+            for order in range(1, self.n + 1)
+        ]
         precision = _geometric([_precision(*pair, known) for pair in counts], self.smoothing)
         covered = _geometric([_recall(*pair, known) for pair in counts], self.smoothing) or self.smoothing
         words = tokens(hypothesis, "split", True)
-        mentioned = [LCSseq.similarity(value, words) / len(value) for value in values if value]
+        mentioned = [LCSseq.similarity(value, words) / len(value) for value in filter(None, values)]
         table = sum(mentioned) / len(values) or self.smoothing
         recall = math.pow(covered, 1 - self.table_weight) * math.pow(table, self.table_weight)
         return 2 * precision * recall / (precision + recall + 1e-8)

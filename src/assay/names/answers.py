@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from assay.errors import MetricError, suggest
@@ -41,26 +41,14 @@ async def _gathered(answers: Sequence[Any]) -> list[Any]:
     return list(await asyncio.gather(*map(wait, answers)))
 
 
-def _in_a_loop(work: Awaitable[_T]) -> _T:
+def _in_a_loop(work: Coroutine[Any, Any, _T]) -> _T:
     """Run to the end, in a thread of its own where a loop runs already, as in a notebook."""
-    kept: list[Any] = []
-
-    def run() -> None:
-        try:
-            kept.extend((asyncio.run(work), None))  # type: ignore[arg-type]
-        except BaseException as error:
-            kept.extend((None, error))
-
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)  # type: ignore[arg-type]
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if kept[1] is not None:
-        raise kept[1]
-    return kept[0]  # type: ignore[no-any-return]
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def as_number(value: Any, output: str | None, name: str) -> float | None:

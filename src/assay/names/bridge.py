@@ -40,9 +40,7 @@ def _load(where: str, name: str, words: dict[str, Any]) -> tuple[Any, bool]:
 
 def _describe(thing: Any, was_made: bool, where: str) -> dict[str, Any]:
     """What assay must know of the object before it calls it."""
-    public = [name for name in dir(thing) if not name.startswith("_") and name not in _TOLD]
-    methods = [(name, method) for name in public if inspect.isroutine(method := attribute(thing, name))]
-    told = [(name, attribute(thing, name)) for name in _TOLD]
+    told = {name: attribute(thing, name) for name in _TOLD}
     module = getattr(thing, "__module__", None) or type(thing).__module__
     return {
         "name": getattr(thing, "__name__", None) or type(thing).__name__,
@@ -51,9 +49,16 @@ def _describe(thing: Any, was_made: bool, where: str) -> dict[str, Any]:
         "is_function": inspect.isroutine(thing),
         "made": was_made,
         "parameters": parameters(thing),
-        "methods": {name: parameters(method) for name, method in methods},
-        "attributes": {name: value for name, value in told if isinstance(value, (str, bool))},
+        "methods": {name: parameters(method) for name, method in methods(thing).items()},
+        "attributes": {name: value for name, value in told.items() if isinstance(value, (str, bool))},
     }
+
+
+def methods(thing: Any) -> dict[str, Any]:
+    """The public methods of an object, by name."""
+    public = [name for name in dir(thing) if not name.startswith("_") and name not in _TOLD]
+    members = {name: attribute(thing, name) for name in public}
+    return {name: member for name, member in members.items() if inspect.isroutine(member)}
 
 
 def attribute(thing: Any, name: str) -> Any:

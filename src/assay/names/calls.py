@@ -77,17 +77,13 @@ class Call:
 
     def values(self, form: Form, samples: Sequence[Sample]) -> Any:
         """One number per sample, called in this way."""
-        if form.mode != "batch":
-            wrapped = form.mode == "corpus"
-            calls = (partial(self._once, form, [sample], wrapped) for sample in samples)
-            answers = settled(calls)
-            if form.mode == "pair" and any(
-                isinstance(answer, list) and answer and is_number(answer[0]) for answer in answers
-            ):
-                raise Shape("returned a list of numbers for a text")
-            return [as_number(answer, self.output, self.name) for answer in answers]
-        (answer,) = settled([partial(self._once, form, samples, True)])
-        return column(answer, len(samples), self.output, self.name)
+        if form.mode == "batch":
+            (answer,) = settled([partial(self._once, form, samples, True)])
+            return column(answer, len(samples), self.output, self.name)
+        answers = settled(partial(self._once, form, [sample], form.mode == "corpus") for sample in samples)
+        if form.mode == "pair" and any(map(_is_column, answers)):
+            raise Shape("returned a list of numbers for a text")
+        return [as_number(answer, self.output, self.name) for answer in answers]
 
     def _once(self, form: Form, samples: Sequence[Sample], columns: bool) -> Any:
         placed, named = [], dict(self.extra)
@@ -104,6 +100,11 @@ class Call:
         if role == "references":
             return list(sample.references) if form.lists else sample.references[0]
         return getattr(sample, role)
+
+
+def _is_column(answer: Any) -> bool:
+    """Whether a list of numbers came back."""
+    return isinstance(answer, list) and is_number(next(iter(answer), None))
 
 
 def by_signature(

@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from assay.errors import SpecError
@@ -19,7 +20,8 @@ from assay.vocabulary import Need
 _PAIR, _PAIRS = Form("pair", False), Form("pair", True)
 _BATCH, _BATCHES = Form("batch", False), Form("batch", True)
 _CORPUS, _CORPORA = Form("corpus", False), Form("corpus", True)
-_HYPOTHESIS, _REFERENCES, _SOURCE = Argument("hypothesis"), Argument("references"), Argument("source")
+_ROLES: tuple[Role, ...] = ("hypothesis", "references", "source")
+_HYPOTHESIS, _REFERENCES, _SOURCE = map(Argument, _ROLES)
 # An annotation of lists of lists: the references of torchmetrics' BLEU, but not of its word error rate.
 _NESTED = re.compile(r"(sequence|list)\[(union\[str, ?)?(sequence|list)\[", re.IGNORECASE)
 
@@ -59,9 +61,10 @@ def _has(*names: str) -> Callable[[Any], bool]:
     return lambda thing: all(callable(getattr(thing, name, None)) for name in names)
 
 
-def _named(roles: Iterable[Need]) -> tuple[Argument, ...]:
-    """Texts that go by the names of their roles."""
-    return tuple(Argument(role, role) for role in ("references", "source") if role in roles)
+def _by_role(given: Given, usual: Sequence[Need]) -> tuple[Argument, ...]:
+    """The text, and what the user (else the library) wants beside it, by the names of their roles."""
+    roles = ("hypothesis", *(usual if given.needs is None else given.needs))
+    return tuple(Argument(role, role) for role in _ROLES if role in roles)
 
 
 def _module(thing: Any) -> str:
@@ -233,8 +236,8 @@ def _cross_encoder(model: Any, given: Arguments) -> Call:
     def score(texts: Sequence[str], others: Sequence[Any], **extra: Any) -> list[float]:
         groups = _groups(others)
         pairs = [(other, text) for text, group in zip(texts, groups, strict=True) for other in group]
-        values = iter([float(value) for value in model.predict(pairs, **extra)])
-        return [max(next(values) for _ in group) for group in groups]
+        values = map(float, model.predict(pairs, **extra))
+        return [max(islice(values, len(group))) for group in groups]
 
     return Call(score, _compared(given), (_BATCHES,), higher=True, extra=given.extra)
 
@@ -251,14 +254,12 @@ def _sentence_encoder(model: Any, given: Arguments) -> Call:
         import numpy as np
 
         groups = _groups(others)
-        flat = [*texts, *(text for group in groups for text in group)]
+        flat = [*texts, *chain.from_iterable(groups)]
         vectors = np.asarray(model.encode(flat, show_progress_bar=False, **extra), dtype=np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         rest = iter(vectors[len(texts) :])
-        return [
-            max(float(vector @ next(rest)) for _ in group)
-            for vector, group in zip(vectors, groups, strict=False)
-        ]
+        near = zip(vectors, ([*islice(rest, len(group))] for group in groups), strict=False)
+        return [float(max(np.stack(group) @ vector)) for vector, group in near]
 
     return Call(score, _compared(given), (_BATCHES,), higher=True, extra=given.extra)
 
@@ -296,9 +297,6 @@ def _deepeval(thing: Any, given: Arguments) -> Call:
     test_case = _imported(thing, "deepeval.test_case", "LLMTestCase")
     required = {str(getattr(each, "value", each)) for each in getattr(thing, "_required_params", None) or ()}
     reads_source_alone = "expected_output" not in required and not required.isdisjoint(_DEEPEVAL_SOURCES)
-    reads: Sequence[Need] = ["source"] if reads_source_alone else ["references"]
-    if given.needs is not None:
-        reads = given.needs
 
     def score(hypothesis: str, references: str = "", source: str = "") -> Any:
         case = test_case(
@@ -309,8 +307,7 @@ def _deepeval(thing: Any, given: Arguments) -> Call:
         thing.measure(case, **({"_show_indicator": False} if quiet else {}))
         return thing.score
 
-    arguments = (Argument("hypothesis", "hypothesis"), *_named(reads))
-    return Call(score, arguments, (_PAIR,))
+    return Call(score, _by_role(given, ["source"] if reads_source_alone else ["references"]), (_PAIR,))
 
 
 _DEEPEVAL_SOURCES = ("input", "context", "retrieval_context")
@@ -322,10 +319,8 @@ def _is_ragas(thing: Any) -> bool:
 
 def _ragas(thing: Any, given: Arguments) -> Call:
     sample = _imported(thing, "ragas.dataset_schema", "SingleTurnSample")
-    columns = set().union(*getattr(thing, "required_columns", {}).values())
-    reads: list[Need] = ["references"] if "reference" in columns else []
-    reads += ["source"] if columns & {"user_input", "retrieved_contexts"} else []
-    reads = list(given.needs) if given.needs is not None else reads
+    required = set().union(*getattr(thing, "required_columns", {}).values())
+    usual = [need for need, columns in _RAGAS_COLUMNS.items() if not required.isdisjoint(columns)]
 
     def score(hypothesis: str, references: str | None = None, source: str | None = None) -> Any:
         contexts = None if source is None else [source]
@@ -333,8 +328,13 @@ def _ragas(thing: Any, given: Arguments) -> Call:
             sample(response=hypothesis, reference=references, user_input=source, retrieved_contexts=contexts)
         )
 
-    arguments = (Argument("hypothesis", "hypothesis"), *_named(reads))
-    return Call(score, arguments, (_PAIR,))
+    return Call(score, _by_role(given, usual), (_PAIR,))
+
+
+_RAGAS_COLUMNS: dict[Need, tuple[str, ...]] = {
+    "references": ("reference",),
+    "source": ("user_input", "retrieved_contexts"),
+}
 
 
 def _is_inspect(thing: Any) -> bool:
@@ -363,9 +363,7 @@ def _inspect(thing: Any, given: Arguments) -> Call:
             return {name: as_number(value) for name, value in answer.value.items()}
         return as_number(answer.value)
 
-    reads = ("references",) if given.needs is None else tuple(given.needs)
-    arguments = (Argument("hypothesis", "hypothesis"), *_named(reads))
-    return Call(score, arguments, (_PAIRS,), higher=True)
+    return Call(score, _by_role(given, ["references"]), (_PAIRS,), higher=True)
 
 
 _LIBRARIES: tuple[tuple[Callable[[Any], bool], Callable[[Any, Arguments], Call]], ...] = (

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from assay.core import Metric, Sample
 from assay.errors import SpecError
-from assay.names.calls import Caller, Mode, direction, ways
+from assay.names.calls import Call, Caller, Mode, direction, ways
 from assay.names.identity import Outside, declared, function_identity
-from assay.names.libraries import Arguments, call_of
+from assay.names.libraries import call_of
 from assay.recipe import digest
 from assay.vocabulary import Need
 
@@ -48,9 +48,7 @@ def wrap(
     given = Arguments(needs, one_reference, output, arguments)
     found = ways(call_of(function, given), call)
     shown = name or _name(function)
-    names = [*(output or "").split("."), _name(function), type(function).__name__]
-    higher = higher_is_better if higher_is_better is not None else found.higher
-    higher = direction(*names) if higher is None else higher
+    higher = _told_direction(function, found, output) if higher_is_better is None else higher_is_better
     if higher is None and not found.needs and check:
         raise SpecError(
             f"{shown} reads the text alone: say higher_is_better=True, or False where lower is better"
@@ -71,6 +69,13 @@ def wrap(
     kind: Any = type("Wrapped", (Wrapped,), members)
     metric: Metric = dataclass(frozen=True)(kind)()
     return metric
+
+
+def _told_direction(function: Any, call: Call, output: str | None) -> bool | None:
+    """Which way is better, as the library says, else as a word in the names of output, function or class."""
+    if call.higher is not None:
+        return call.higher
+    return direction(*(output or "").split("."), _name(function), type(function).__name__)
 
 
 def _name(function: Any) -> str:
