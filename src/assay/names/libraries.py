@@ -61,7 +61,7 @@ def _has(*names: str) -> Callable[[Any], bool]:
     return lambda thing: all(callable(getattr(thing, name, None)) for name in names)
 
 
-def _by_role(given: Given, usual: Sequence[Need]) -> tuple[Argument, ...]:
+def _by_role(given: Arguments, usual: Sequence[Need]) -> tuple[Argument, ...]:
     """The text, and what the user (else the library) wants beside it, by the names of their roles."""
     roles = ("hypothesis", *(usual if given.needs is None else given.needs))
     return tuple(Argument(role, role) for role in _ROLES if role in roles)

@@ -10,7 +10,7 @@ from assay.core import Metric, Sample
 from assay.errors import SpecError
 from assay.names.calls import Call, Caller, Mode, direction, ways
 from assay.names.identity import Outside, declared, function_identity
-from assay.names.libraries import call_of
+from assay.names.libraries import Arguments, call_of
 from assay.recipe import digest
 from assay.vocabulary import Need
 
