@@ -1,6 +1,7 @@
 """Make the atlas: run every group of metrics of atlas.toml, and pack the runs into the package.
 
     python -m bench.atlas [--work build/atlas] [--people FOLDER] [--only GROUP ...] [--limit N] [--out DIR] [--dry-run]
+    python -m bench.atlas --add --only GROUP     keeps the metrics that are shipped, and adds those of a group
 
 A group whose run is finished is not run again, and scores are cached: stop it and start it again at any time. A group
 that fails is named at the end, and the others are packed without it. `--limit` and `--out` are for trying a group.
@@ -36,7 +37,7 @@ from assay.reading.atlas import merged
 from assay.reading.evidence import examples
 from assay.reading.ranking import speed_of
 from assay.reading.results import FINDINGS, load_about
-from assay.reading.shipped import atlas_table, condensed, packed, save_atlas
+from assay.reading.shipped import atlas_table, condensed, load_atlas, packed, save_atlas
 from assay.reading.text import sentence
 from assay.reading.verdicts import rows_of, worst
 from assay.vocabulary import Task
@@ -262,6 +263,26 @@ def pack(
     print(json.dumps({"metrics": len(about["metrics"]), "findings": findings.height, "bytes": size}))
 
 
+def add(runs: Sequence[tuple[Group | None, Run]], groups: Sequence[Group], work: Path, out: Path) -> None:
+    """Write the shipped atlas with the metrics of these runs added; agreement with people stays as it is."""
+    shipped, about = load_atlas(), about_of(runs, groups, work)
+    seconds, computed = paces(runs, work)
+    about |= {"seconds": {"scoring": seconds}, "computed": computed}
+    new = replace(merged([run for _, run in runs]), about=about)
+    everything = merged([shipped, *(run for _, run in runs)])
+    tables = {
+        "findings": condensed(new), "cost": cost_table(new), "examples": example_table([run for _, run in runs]),
+    }  # fmt: skip
+    joined = {name: pl.concat([atlas_table(name), table]) for name, table in tables.items()}
+    together = dict(shipped.about) | {
+        "metrics": shipped.about["metrics"] | about["metrics"],
+        "audits": shipped.about["audits"] | about["audits"] | shipped.about["audits"],
+        "computed": shipped.about["computed"] | computed,
+        "seconds": {"scoring": shipped.about["seconds"]["scoring"] | seconds},
+    }
+    save_atlas(out, together, joined | {"decisions": packed(everything)})
+
+
 def print_bill(runs: Sequence[tuple[Group | None, Run]]) -> None:
     """The time of each metric and each group, the dearest first; scores that were cached cost nothing."""
     rows = [
@@ -282,6 +303,7 @@ def main() -> None:
     )
     parser.add_argument("--work", type=Path, default=Path("build/atlas"))
     parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--add", action="store_true", help="keep the shipped metrics, add those of --only")
     parser.add_argument("--leave-out", nargs="*", default=())
     parser.add_argument("--limit", type=int)
     parser.add_argument("--out", type=Path, default=PACKAGE)
@@ -309,7 +331,10 @@ def main() -> None:
         except subprocess.CalledProcessError as error:
             failed.append(f"{group.name}: {error}")
     runs = [] if given.dry_run else finished_runs(groups, given.work)
-    if runs:
+    if runs and given.add:
+        new = [(group, run) for group, run in runs if group and group.name in given.only]
+        add(new, groups, given.work, given.out)
+    elif runs:
         pack(runs, groups, given.work, given.out, people_table(given.people, runs, given.work))
         print_bill(runs)
     if failed:

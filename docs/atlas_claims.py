@@ -18,9 +18,9 @@ from assay.reading.answers import Outcome, Slice, slice_outcomes
 from assay.reading.decisions import Decisions, decisions_of
 from assay.reading.lines import Ranking
 from assay.reading.names import shown
-from assay.reading.ranking import AGREEMENT, rankings
+from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
-from assay.reading.shipped import load_atlas
+from assay.reading.shipped import AGREEMENT, load_atlas
 from assay.reading.text import number
 from assay.reading.verdicts import JudgedRow, checks, rows_of
 from assay.statistics.estimates import proportion_interval

@@ -91,10 +91,9 @@ def leaderboard(folder: str = "") -> list[str]:
     """One table per task, with links to the pages of metrics in a folder, if given."""
     lines = ["", "## Which metric decides best", ""]
     for ranking in task_rankings():
-        lines += [f"### {ranking.name.capitalize()}", ""]
+        lines += [f"### {ranking.name.capitalize()}", "", f"**{ranking.advice}.** {ranking.reason}", ""]
         if table := [leaderboard_cells(line, folder) for line in ranking.ranked]:
             lines += [f"{counted(ranking)}.", "", *without_empty_columns(LEADERBOARD, table), ""]
-        lines += [f"**{ranking.advice}.** {ranking.reason}", ""]
         if ranking.unnoticed:
             lines += [f"Every metric is blind to {listed(ranking.unnoticed)}.", ""]
     return [*lines, *unranked()]

@@ -135,7 +135,8 @@ def test_a_metric_has_a_page_of_its_own(opened: Any) -> None:
     expect(own.locator("h1")).to_have_text("soft")
     expect(page.locator("#overview")).to_be_hidden()
     expect(own).to_contain_text("differ only in gender apart by 20 points")
-    expect(own).to_contain_text("0 noticed, 3 blind, 0 unknown")
+    expect(own).to_contain_text("2 of 2 settled")
+    expect(own).to_contain_text("not measured: give your ratings to assay run human")
     own.locator("a", has_text="All findings of soft").click()
     expect(page.locator(".finding strong")).to_have_text(["soft"] * 21)
     page.go_back()
@@ -145,7 +146,7 @@ def test_a_metric_has_a_page_of_its_own(opened: Any) -> None:
 
 def test_tables_sort_by_the_heading_that_is_pressed(opened: Any) -> None:
     page, _, _ = opened
-    names = page.locator(".task:not([hidden]) .ranking tbody th")
+    names = page.locator(".task:not([hidden]) .ranking tbody th a")
     heading = page.locator(".task:not([hidden]) .ranking thead button", has_text="metric")
     expect(names).to_have_text(["soft", "keen", "plain"])
     heading.click()

@@ -19,7 +19,7 @@ from assay.engine.session import Session
 from assay.errors import DataError
 from assay.grouping import grouped
 from assay.names.spec import Specifiable, measure
-from assay.reading.ranking import mean_of
+from assay.reading.agreement import mean_of
 from assay.reading.results import findings_frame
 from assay.reading.shipped import AGREEMENT, PEOPLE, TAU
 from assay.reading.verdicts import rows_of

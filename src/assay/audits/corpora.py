@@ -29,10 +29,14 @@ _EQUAL = 1e-12  # means that differ by less are equal: the papers ask that one b
 
 
 def right_order_statistic(better: str, worse: str, **more: Any) -> Statistic:
-    """The declaration of right order: of two texts, how often the better one scores higher."""
+    """The declaration of right order: of two texts, how often the better one scores higher.
+
+    Where `better` names both texts, `worse` is empty.
+    """
+    both = " and ".join(filter(None, [better, worse]))
     return Statistic(
         "right_order",
-        f"Of 100 decisions between {better} and {worse}, how many are right (ties count half): 50 is a coin.",
+        f"Of 100 decisions between {both}, how many are right (ties count half): 50 is a coin.",
         "of 100", bad="low", bar="bar", headline=True,
         **{"sentence": lambda finding: order_in_words(finding, better, worse)} | more,
     )  # fmt: skip

@@ -283,17 +283,19 @@ def _compared(old: Mapping[str, Any], new: JudgedRow, key: _Key, paired: _Paired
 
 def _directed(change: Change, q_value: float, statistic: Statistic) -> Change:
     """Better or worse by a verdict that turned, or by a significant change away from or to the bad side."""
-    change = replace(change, q_value=None if change.p_value is None else q_value)
     before, after = change.verdicts
-    if "not covered" in change.verdicts and before != after:
-        return replace(change, direction="worse" if after == "not covered" else "better")
-    if {before, after} == {"fail", "pass"}:
-        return replace(change, direction="better" if after == "pass" else "worse")
-    if change.q_value is None or change.q_value >= _ALPHA:
-        return change
-    first, second = (beyond_bar(value, value, statistic) for value in (change.before, change.after))
-    direction: Direction = "better" if second < first else "worse" if second > first else "unchanged"
-    return replace(change, direction=direction)
+    has_turned = before != after and ("not covered" in change.verdicts or {before, after} == {"fail", "pass"})
+    if has_turned:
+        rise = float(after in ("fail", "not covered")) - 0.5
+    elif change.p_value is not None and q_value < _ALPHA:
+        first, second = (beyond_bar(value, value, statistic) for value in (change.before, change.after))
+        rise = second - first
+    else:
+        rise = 0.0
+    directions: tuple[Direction, ...] = ("unchanged", "worse", "better")
+    return replace(
+        change, q_value=None if change.p_value is None else q_value, direction=directions[int(np.sign(rise))]
+    )
 
 
 def _notes(changes: list[Change], reasons: Mapping[str, list[str]]) -> list[str]:

@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 from assay.audits.effects import RESOLUTION, REWORDED, ROUNDED, share_estimate
 from assay.core import Estimate, Floats
 from assay.reading.results import StoredRun
+from assay.reading.verdicts import Place
 from assay.vocabulary import COVERAGE, Aspect
 
 Against = Literal["clean", "reworded", "far"]  # which sound text the damaged one is compared with
@@ -61,6 +62,10 @@ class Decisions:
             others.frame, on=list(KEYS), how="full", coalesce=True, maintain_order="left_right"
         )
         return replace(self, frame=frame, metrics=(*self.metrics, *others.metrics))
+
+    def places(self) -> set[Place]:
+        """The audits and slices that the decisions belong to."""
+        return set(self.frame.select("audit", "slice").unique().iter_rows())
 
     def kinds(self) -> dict[str, int]:
         """How many kinds of error each metric decided about."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -57,29 +57,43 @@ def _named_by(slice_: str, base: str, others: Sequence[str]) -> list[str]:
 
 def examples(run: StoredRun, rows: Iterable[JudgedRow]) -> dict[_Key, dict[str, Any]]:
     """The cases that findings point to, gravest first, until the page is full; scores by metric, in order."""
-    named = {case for row in rows for case in (row["evidence"] or [])[:CASES_PER_FINDING]}
-    texts: dict[_Key, dict[str, Mapping[str, Any]]] = {}
-    for stored in run.cases.filter(pl.col("case").is_in(list(named))).iter_rows(named=True):
-        texts.setdefault((stored["audit"], stored["case"]), {})[stored["role"]] = stored
-    scores = _scores(run, named)
+    named = [(row, (row["audit"], case)) for row in rows for case in _named_cases(row)]
+    cases = {case for _, (_, case) in named}
+    texts = _texts(run, cases)
+    scores = _scores(run, cases)
     chosen: dict[_Key, dict[str, Any]] = {}
     spent = 0
-    for row in rows:
-        for case in (row["evidence"] or [])[: 1 if row["verdict"] == "pass" else CASES_PER_FINDING]:
-            key = (row["audit"], case)
-            if key not in texts or spent > BUDGET:
-                continue
-            first = next(iter(texts[key].values()))
-            known = chosen.setdefault(key, {"id": case, **_scored_with(first), "roles": {}})
-            for role in wanted_roles(row["slice"], list(texts[key]), row["versus"]):
-                if role not in known["roles"]:
-                    text = texts[key][role]
-                    # Its own references and source where they are not those of the case.
-                    own = {name: value for name, value in _scored_with(text).items() if value != known[name]}
-                    shown = {"text": _cut(text["hypothesis"]), "scores": scores.get((*key, role), []), **own}
-                    known["roles"][role] = shown
-                    spent += len(shown["text"])
+    for row, key in named:
+        if key not in texts or spent > BUDGET:
+            continue
+        of_case = texts[key]
+        example = chosen.setdefault(
+            key, {"id": key[1], **_scored_with(next(iter(of_case.values()))), "roles": {}}
+        )
+        roles = wanted_roles(row["slice"], list(of_case), row["versus"])
+        for role in (role for role in roles if role not in example["roles"]):
+            # Its own references and source where they are not those of the case.
+            beside = {
+                name: value for name, value in _scored_with(of_case[role]).items() if value != example[name]
+            }
+            text = _cut(of_case[role]["hypothesis"])
+            example["roles"][role] = {"text": text, "scores": scores.get((*key, role), []), **beside}
+            spent += len(text)
     return chosen
+
+
+def _named_cases(row: JudgedRow) -> list[str]:
+    """The cases that a finding points to: one where it passed."""
+    cases: list[str] = row["evidence"] or []
+    return cases[: 1 if row["verdict"] == "pass" else CASES_PER_FINDING]
+
+
+def _texts(run: StoredRun, cases: Collection[str]) -> dict[_Key, dict[str, Mapping[str, Any]]]:
+    """The texts of these cases by role."""
+    texts: dict[_Key, dict[str, Mapping[str, Any]]] = {}
+    for stored in run.cases.filter(pl.col("case").is_in(list(cases))).iter_rows(named=True):
+        texts.setdefault((stored["audit"], stored["case"]), {})[stored["role"]] = stored
+    return texts
 
 
 def _scores(run: StoredRun, cases: Iterable[str]) -> dict[tuple[str, str, str], list[float | None]]:
@@ -87,9 +101,8 @@ def _scores(run: StoredRun, cases: Iterable[str]) -> dict[tuple[str, str, str], 
     frame = run.scores.filter(pl.col("case").is_in(list(cases)) & pl.col("score").is_not_null())
     places = {metric: place for place, metric in enumerate(run.metrics)}
     table: dict[tuple[str, str, str], list[float | None]] = {}
-    for audit, metric, case, role, score in frame.iter_rows():
-        if metric in places:
-            table.setdefault((audit, case, role), [None] * len(places))[places[metric]] = score
+    for audit, metric, case, role, score in frame.filter(pl.col("metric").is_in(run.metrics)).iter_rows():
+        table.setdefault((audit, case, role), [None] * len(places))[places[metric]] = score
     return table
 
 

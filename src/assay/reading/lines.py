@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.audits.effects import UNIT
@@ -27,17 +27,18 @@ class Kinds:
     tried: int = 0
     blind: tuple[str, ...] = ()  # by name: errors of meaning first, and of those the gravest
     unknown: int = 0
+    gravest: tuple[JudgedRow, ...] = ()  # the gravest failure of each kind that it is blind to
 
     @classmethod
-    def of(cls, rows: Iterable[JudgedRow], is_of_meaning: Iterable[bool]) -> Kinds:
-        """The kinds behind judged findings, and whether each finding is about the meaning."""
-        rows = list(rows)
-        about_meaning = {id(row) for row, flag in zip(rows, is_of_meaning, strict=True) if flag}
-        failed = gravest_failures(rows)
-        failed.sort(key=lambda row: id(row) not in about_meaning)
-        outcomes = [outcome_of(of_kind) for of_kind in grouped(rows, subject_of).values()]
-        blind = tuple(dict.fromkeys(map(subject_of, failed)))
-        return cls(len(outcomes), blind, outcomes.count("inconclusive"))
+    def of(cls, about_meaning: Sequence[JudgedRow], about_form: Sequence[JudgedRow]) -> Kinds:
+        """The kinds behind judged findings about errors of meaning and about those of form."""
+        outcomes = [
+            outcome_of(of_kind) for of_kind in grouped([*about_meaning, *about_form], subject_of).values()
+        ]
+        failed = [*gravest_failures(about_meaning), *gravest_failures(about_form)]
+        blind = grouped(failed, subject_of)
+        gravest = tuple(rows[0] for rows in blind.values())
+        return cls(len(outcomes), tuple(blind), outcomes.count("inconclusive"), gravest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Ranking:
     @property
     def name(self) -> str:
         """The task as a sentence names it."""
-        return _NAMES.get(self.task) or self.task.replace("-", " ")
+        return task_name(self.task)
 
     @property
     def why(self) -> str:
@@ -122,13 +123,18 @@ class Ranking:
         return [line for line in self.lines if line.rank is not None]
 
 
+def task_name(task: str) -> str:
+    """A task, or a file of the user's, as a sentence names it."""
+    return _NAMES.get(task) or task.replace("-", " ")
+
+
 def listed(names: Sequence[str]) -> str:
     """Names as a sentence lists them.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
     """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def unfair_to(line: Line, most: int = _NAMED) -> str:
@@ -147,7 +153,7 @@ def unfair_to(line: Line, most: int = _NAMED) -> str:
         parts.append(f"{len(named) - most} more")
     if groups and words:
         parts.append(f"{len(words)} word{'' if len(words) == 1 else 's'}")
-    return listed(parts) if parts else ""
+    return listed(parts)
 
 
 def fairness_of(line: Line) -> str:

@@ -30,27 +30,29 @@ _MOST_TIED = 3  # tied metrics that are named
 _TASKS: Mapping[str, Mapping[str, str]] = toml_file("report", "tasks")
 
 
+def advised(tables: Sequence[Ranking]) -> list[Ranking]:
+    """The tables of a run, each with its recommendation."""
+    together = [table for table in tables if table.task == EVERYTHING]
+    overall = {line.metric: line.rank or 0 for table in together for line in table.ranked}
+    rankings = [recommended(table, overall) for table in tables]
+    by_task = [ranking for ranking in rankings if ranking.task != EVERYTHING]
+    return [over_all(one, by_task) if one.task == EVERYTHING else one for one in rankings]
+
+
 def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     """The ranking with its recommendation; `overall` has the rank of metrics over all tasks."""
     if objection := _too_little(ranking):
         return _unknown(ranking, objection)
     top = [line for line in ranking.ranked if line.rank == 1]
     safe = [line for line in top if ranking.task == EVERYTHING or not line.rewarded]
-    if not safe:
-        return _not_good_enough(ranking, _highest(top), _nobody_is_safe(ranking, top))
-    fit = [line for line in safe if not _shortcoming(line)]
+    good = [line for line in safe if not _shortcoming(line)]
+    fit = [line for line in good if not _is_open(line, ranking)]
     if not fit:
-        leader = _highest(safe)
-        return _not_good_enough(ranking, leader, f"{_shortcoming(leader)} {_praise(leader)}")
-    candidates = [line for line in fit if not _is_open(line, ranking)]
-    if not candidates:
-        why = _TASKS[ranking.task]["open"]
-        reason = f"Agreement with people was not measured, and without it no score says much here: {why}."
-        return _unknown(ranking, f"{reason} On errors alone, {_praise(_highest(fit))}")
-    best = min(candidates, key=lambda line: _preference(line, overall))
+        return _refused(ranking, top, safe, good)
+    best = min(fit, key=lambda line: _preference(line, overall))
     reasons = [
-        f"Best over all tasks: {_praise(best)}" if ranking.task == EVERYTHING else _praise(best),
-        _tied(best, [line for line in candidates if line is not best], overall),
+        f"{'Best over all tasks: ' if ranking.task == EVERYTHING else ''}{_praise(best)}",
+        _tied(best, [line for line in fit if line is not best], overall),
         *(_passed_over(line) for line in top if line not in safe),
         _misled(best),
         _unread(best, ranking.task),
@@ -60,24 +62,36 @@ def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     return replace(ranking, best=best.metric, advice=_advice(ranking, best), reason=reason)
 
 
+def _refused(ranking: Ranking, top: Sequence[Line], safe: Sequence[Line], good: Sequence[Line]) -> Ranking:
+    """The ranking where none of the metrics at its top can be recommended: of which some prefer no error, and
+    of those some decide well enough."""
+    if not safe:
+        return _not_good_enough(ranking, _highest(top), _nobody_is_safe(ranking, top))
+    if not good:
+        leader = _highest(safe)
+        return _not_good_enough(ranking, leader, f"{_shortcoming(leader)} {_praise(leader)}")
+    why = f"without it no score says much here: {_TASKS[ranking.task]['open']}"
+    on_errors = f"On errors alone, {_praise(_highest(good))}"
+    return _unknown(ranking, f"Agreement with people was not measured, and {why}. {on_errors}")
+
+
 def over_all(ranking: Ranking, tasks: Sequence[Ranking]) -> Ranking:
     """The ranking of all tasks, which says for which tasks to use which metric, and for which none."""
-    uses = grouped((task for task in tasks if task.best), lambda task: task.best)
-    parts = [f"{metric} for {_names(served)}" for metric, served in uses.items()]
-    sentences = [f"use {listed(parts)}"] if parts else []
-    if weak := [task for task in tasks if task.closest]:
-        sentences.append(f"for {_names(weak)} none of these metrics is good enough alone")
-    if unknown := [task for task in tasks if not task.best and not task.closest]:
-        sentences.append(f"for {_names(unknown)} too little is known to recommend one")
-    advice = "; ".join(sentences)
+    served = grouped(tasks, lambda task: (task.best, bool(task.closest)))
+    weak, unknown = served.pop(("", True), []), served.pop(("", False), [])
+    uses = [f"{metric} for {_names(of_metric)}" for (metric, _), of_metric in served.items()]
+    parts = {
+        f"use {listed(uses)}": uses,
+        f"for {_names(weak)} none of these metrics is good enough alone": weak,
+        f"for {_names(unknown)} too little is known to recommend one": unknown,
+    }
+    advice = "; ".join(words for words, about in parts.items() if about)
     return replace(ranking, best=ranking.best if uses else "", advice=advice[:1].upper() + advice[1:])
 
 
 def _names(tasks: Sequence[Ranking]) -> str:
     """The names of tasks, and for which of them a metric is recommended on errors alone."""
-    return listed(
-        [f"{task.name} (on errors alone)" if _is_on_errors_alone(task) else task.name for task in tasks]
-    )
+    return listed([f"{task.name}{' (on errors alone)' * _is_on_errors_alone(task)}" for task in tasks])
 
 
 def _is_on_errors_alone(ranking: Ranking) -> bool:
@@ -112,8 +126,8 @@ def _too_little(ranking: Ranking) -> str:
     """Why the table says too little to recommend anything; empty where it says enough."""
     ranked = ranking.ranked
     if len(ranking.lines) < FEWEST_METRICS:
-        praise = "".join(f" {_praise(line)}" for line in ranked)
-        return f"There is one metric here, and nothing to compare it with.{praise}"
+        alone = "There is one metric here, and nothing to compare it with."
+        return " ".join([alone, *map(_praise, ranked)])
     if len(ranked) < FEWEST_METRICS:
         count = f"{len(ranked) or 'none'} of these {len(ranking.lines)} metrics"
         return f"On errors of meaning {count} decided enough to be compared."

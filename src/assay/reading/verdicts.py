@@ -20,6 +20,7 @@ from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
 
 _Element = TypeVar("_Element")
 _Key = TypeVar("_Key")
+Place = tuple[str, str]  # audit, slice
 QUESTION_TITLES: dict[Question, str] = toml_file("report", "words")["titles"]
 
 
@@ -49,10 +50,24 @@ class JudgedRow(dict[str, Any]):
         self.info = info
 
     @property
+    def start(self) -> str:
+        """The first part of its slice: a task, a file of the user's, an attribute."""
+        return str(self["slice"]).partition("/")[0]
+
+    @property
+    def last(self) -> str:
+        """The last part of its slice: a kind of error, a group, a word."""
+        return str(self["slice"]).rpartition("/")[2]
+
+    @property
+    def place(self) -> Place:
+        """What it is about, whatever the metric."""
+        return str(self["audit"]), str(self["slice"])
+
+    @property
     def kind(self) -> str:
         """The last part of its slice in words: the kind of error, in an audit of robustness."""
-        last = str(self["slice"]).rpartition("/")[2]
-        return self.info.subjects.get(last, last.replace("-", " "))
+        return self.info.subjects.get(self.last, self.last.replace("-", " "))
 
     @cached_property
     def declared(self) -> Statistic:
@@ -60,6 +75,11 @@ class JudgedRow(dict[str, Any]):
         name = self["statistic"]
         named = (statistic for statistic in self.info.statistics if statistic.name == name)
         return next(named, Statistic(name, ""))
+
+
+def metric_of(row: JudgedRow) -> str:
+    """The metric of a finding, to group findings by."""
+    return str(row["metric"])
 
 
 def audits_of(run: StoredRun) -> dict[str, AuditInfo]:

@@ -11,21 +11,33 @@ from typing import Any
 
 from assay.errors import SpecError, suggest
 from assay.files import toml_file
+from assay.grouping import grouped
 from assay.reading.answers import Answer, answers, failed_names
+from assay.reading.lines import Line, blind_to, fairness_of, listed, people_of, with_interval
 from assay.reading.names import shown, shown_names
+from assay.reading.ranking import line_of
 from assay.reading.results import StoredRun
 from assay.reading.text import interval, number, sentence, statistic_in_words
-from assay.reading.verdicts import QUESTION_TITLES, JudgedRow, audits_of, checks, gravest_failures, rows_of
+from assay.reading.verdicts import (
+    QUESTION_TITLES,
+    AuditInfo,
+    JudgedRow,
+    audits_of,
+    checks,
+    gravest_failures,
+    rows_of,
+)
 from assay.report.assets import asset
 from assay.report.charts import VERDICT_COLOURS
 from assay.report.plain import filled
 from assay.report.tables import shown_rows
-from assay.vocabulary import QUESTIONS, Verdict
+from assay.vocabulary import QUESTIONS, Question, Verdict
 
 LISTED = 6
 _NAMED = 12  # further failures that are named
 AGREEMENTS = 4  # lines per statistic
 _GRAVEST: tuple[Verdict, ...] = ("fail", "not covered", "inconclusive", "pass")
+_WORDS: Mapping[str, Any] = toml_file("report", "words")
 _LETTER = 6.6  # pixels of a letter in Verdana at size 11, on average
 
 
@@ -36,6 +48,7 @@ class _Card:
     metric: str
     about: Mapping[str, Any]
     answers: tuple[Answer, ...]
+    table: tuple[tuple[str, str, str], ...]  # question, answer, by how much
     unfair: tuple[str, ...]
     blind: tuple[str, ...]
     agreement: tuple[str, ...]
@@ -51,43 +64,76 @@ class _Card:
     @property
     def parts(self) -> list[tuple[str, tuple[str, ...], str]]:
         """The sections: title, lines, and what stands there when there are none."""
-        fairness, robustness, _ = self.answers
-        asked = {"unfair": fairness, "blind": robustness}
-        parts = []
-        for name, (title, nothing) in toml_file("report", "words")["card"].items():
-            was_asked = name not in asked or asked[name].total
-            parts.append((title, getattr(self, name), nothing if was_asked else "Not measured."))
-        return parts
+        asked = {"unfair": self.answers[0].total, "blind": self.answers[1].total}
+        return [
+            (title, getattr(self, name), nothing if asked.get(name, True) else "Not measured.")
+            for name, (title, nothing) in _WORDS["card"].items()
+        ]
 
 
 def make_card(run: StoredRun, metric: str) -> _Card:
     """The card of a metric of the run, by its spec or by the name shown."""
     names = shown_names(run)
-    if metric not in names and metric not in names.values():
+    if metric not in {*names, *names.values()}:
         raise SpecError(f"no metric {metric!r} in this run{suggest(metric, run.metrics)}")
     run, metric = shown(run), names.get(metric, metric)
     answered = {question: answers(run)[metric, question] for question in QUESTIONS}
     judged = [row for row in checks(run) if row["metric"] == metric]
+    line = line_of(run, metric)
+    agreement = (*_agreement(run, metric), *_public(line))
     on = f"on {run.about['date'][:10]} " if run.about.get("date") else ""
     return _Card(
-        metric, run.about["metrics"][metric], tuple(answered.values()),
+        metric, run.about["metrics"][metric], tuple(answered.values()), tuple(_table(answered, line)),
         _failures(answered["fairness"].failures), _failures(answered["robustness"].failures),
-        _agreement(run, metric), _advice(judged),
+        agreement, _advice(judged, is_rated=bool(agreement)),
         f"Measured {on}with assay {run.about.get('assay', '')}, size {run.about.get('size', 'full')}.",
     )  # fmt: skip
+
+
+def _table(answered: Mapping[Question, Answer], line: Line | None) -> Iterable[tuple[str, str, str]]:
+    """The answers, counted as in the one table where the run has one."""
+    details = {question: answer.detail for question, answer in answered.items()}
+    words = {question: answer.words for question, answer in answered.items()}
+    if line is not None:
+        details |= _counted(line)
+        if line.people is not None:
+            words["agreement"] = f"{people_of(line)} of 100"
+    return ((QUESTION_TITLES[question], words[question], details[question]) for question in answered)
+
+
+def _counted(line: Line) -> dict[Question, str]:
+    """What the one table says of a metric, by question."""
+    counted: dict[Question, str] = {}
+    if line.fairness.total:
+        counted["fairness"] = fairness_of(line)
+    if line.kinds.tried:
+        errors = f"right in {with_interval(line.errors)} of 100 decisions on errors; " if line.errors else ""
+        counted["robustness"] = f"{errors}blind to: {blind_to(line)}"
+    if line.rated is not None and line.rated.is_public:
+        counted["agreement"] = "* on public ratings"
+    return counted
+
+
+def _public(line: Line | None) -> tuple[str, ...]:
+    """Agreement on public ratings, where the atlas has it of this metric."""
+    if line is None or line.rated is None or not line.rated.is_public:
+        return ()
+    order = with_interval(line.people)
+    return (
+        f"public ratings ({listed(line.rated.sets)}): right order {order} of 100, measured for the atlas",
+    )
 
 
 def _failures(rows: Iterable[JudgedRow]) -> tuple[str, ...]:
     """The gravest failures in words, at most two per audit; the others by name, so that none is missed."""
     chosen: list[JudgedRow] = []
     others: list[JudgedRow] = []
-    for row in gravest_failures(rows):
-        if row["sentence"] in (known["sentence"] for known in chosen):
-            continue  # two slices of which the same can be said
-        room = sum(known["audit"] == row["audit"] for known in chosen) < 2 and len(chosen) < LISTED
-        (chosen if room else others).append(row)
-    sureness = [", ".join(filter(None, (interval(row), f"n = {row['n']}"))) for row in chosen]
-    lines = [f"{sentence(row)} ({sure})" for row, sure in zip(chosen, sureness, strict=True)]
+    by_sentence = grouped(gravest_failures(rows), lambda row: row["sentence"])
+    for row, *_ in by_sentence.values():  # of slices of which the same can be said, the first
+        of_audit = [known for known in chosen if known["audit"] == row["audit"]]
+        has_room = len(of_audit) < 2 and len(chosen) < LISTED
+        (chosen if has_room else others).append(row)
+    lines = [f"{sentence(row)} ({_sureness(row)})" for row in chosen]
     if named := [" ".join(pair) for pair in failed_names(others).items()]:
         rest = len(named) - _NAMED
         more = f" and {rest} more, which are in the report" if rest > 0 else ""
@@ -95,40 +141,51 @@ def _failures(rows: Iterable[JudgedRow]) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _sureness(row: JudgedRow) -> str:
+    return ", ".join(filter(None, (interval(row), f"n = {row['n']}")))
+
+
 def _agreement(run: StoredRun, metric: str) -> tuple[str, ...]:
     """The headline numbers of audits of agreement."""
-    lines = []
+    headlines = [(audit.name, name) for audit in audits_of(run).values() for name in audit.headlines]
     rows = [row for row in rows_of(run) if row["metric"] == metric and row.info.question == "agreement"]
-    for audit in audits_of(run).values():
-        for name in audit.headlines:
-            own = [row for row in rows if (row["audit"], row["statistic"]) == (audit.name, name)]
-            for row in shown_rows(own)[:AGREEMENTS]:
-                versus = f" against {row['versus']}" if row["versus"] else ""
-                around = f" ({interval(row)})" if interval(row) else ""
-                value = f"{statistic_in_words(name)} {number(row['value'])}{around}{versus}, n = {row['n']}"
-                lines.append(f"{row['slice']}: {value}")
-    return tuple(lines)
+    by_statistic = grouped(rows, lambda row: (row["audit"], row["statistic"]))
+    chosen = [row for name in headlines for row in shown_rows(by_statistic.get(name, []))[:AGREEMENTS]]
+    return tuple(map(_agreement_line, chosen))
 
 
-def _advice(judged: Sequence[JudgedRow]) -> tuple[str, ...]:
+def _agreement_line(row: JudgedRow) -> str:
+    versus = f" against {row['versus']}" if row["versus"] else ""
+    around = f" ({interval(row)})" if interval(row) else ""
+    value = f"{statistic_in_words(row['statistic'])} {number(row['value'])}{around}{versus}, n = {row['n']}"
+    return f"{row['slice']}: {value}"
+
+
+def _advice(judged: Sequence[JudgedRow], *, is_rated: bool) -> tuple[str, ...]:
     """What the failures of the metric ask of its user, and what this run could not say."""
-    words = toml_file("report", "words")
-    failed = list({row["audit"]: row.info for row in judged if row["verdict"] == "fail"}.values())
-    general = dict.fromkeys(words["advice"][audit.question] for audit in failed if not audit.advice)
-    titles = [audit.title if audit.title.endswith("?") else f"{audit.title}:" for audit in failed]
-    own = [f"{title} {audit.advice}" for title, audit in zip(titles, failed, strict=True) if audit.advice]
-    lines = [*own, *general]
-    if not any(row.info.question == "agreement" for row in judged):
-        missing = "Agreement with people was not measured"
-        lines.append(f"{missing}: give your ratings to `assay run human --data FILE`.")
+    failed = {row["audit"]: row.info for row in judged if row["verdict"] == "fail"}
+    lines = dict.fromkeys(map(_advice_of, sorted(failed.values(), key=lambda audit: not audit.advice)))
+    if not is_rated:
+        lines[
+            "Agreement with people was not measured: give your ratings to `assay run human --data FILE`."
+        ] = None
     counts = Counter(row["verdict"] for row in judged)
-    unsettled = [f"{counts[kind]} checks {what}" for kind, what in words["unsettled"].items() if counts[kind]]
+    unsettled = [
+        f"{counts[kind]} checks {what}" for kind, what in _WORDS["unsettled"].items() if counts[kind]
+    ]
     return (*lines, *unsettled)
+
+
+def _advice_of(audit: AuditInfo) -> str:
+    """The advice of an audit after its title, else that of its question."""
+    if not audit.advice:
+        return str(_WORDS["advice"][audit.question])
+    return f"{audit.title}{'' if audit.title.endswith('?') else ':'} {audit.advice}"
 
 
 def as_markdown(card: _Card) -> str:
     """The card for a README."""
-    return filled("card.md", card=card, titles=QUESTION_TITLES).rstrip("\n")
+    return filled("card.md", card=card).rstrip("\n")
 
 
 def _badge(card: _Card) -> tuple[str, str]:

@@ -228,34 +228,34 @@ def _label(row: JudgedRow, path: str, *, several: bool) -> str:
 
 def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Iterable[Panel]:
     """One line per metric, coloured by its verdict, over the bar of that verdict."""
-    across = {_place(row): row["value"] for row in rows if row["statistic"] == chart.x}
     judging = next((known for known in audit.statistics if known.name == chart.colour), None)
+    places = _places_across(chart, rows)
     own = [row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth]
-    for path, listed in grouped(own, _start(chart)).items():
+    drawn = [row for row in own if _place(row) in places]
+    for path, of_panel in grouped(drawn, _start(chart)).items():
         verdicts = _line_verdicts(chart, rows, path)
-        points = [_point(row, verdicts, across if chart.x else None) for row in listed]
-        points = [point for point in points if point["x"] is not None]
+        points = tuple(
+            {"metric": row["metric"], "at": row.last, "x": places[_place(row)], "value": row["value"],
+             "verdict": verdicts.get(row["metric"], "not judged")}
+            for row in of_panel
+        )  # fmt: skip
         spec = _spec(
-            "curve", across=statistic_in_words(chart.x or ""), title=heading(listed[0].declared),
+            "curve", across=statistic_in_words(chart.x or ""), title=heading(of_panel[0].declared),
             marks=_marks(judging), legend=_legend(judging),
         )  # fmt: skip
-        if points:
-            yield Panel(*_named(audit, chart, path), spec, tuple(points), path.partition("/")[0])
+        yield Panel(*_named(audit, chart, path), spec, points, of_panel[0].start)
+
+
+def _places_across(chart: Chart, rows: Iterable[JudgedRow]) -> dict[_Place, float]:
+    """Where points lie from left to right: by a statistic, else by the number at a slice's end (`top-3`)."""
+    if chart.x:
+        return {_place(row): row["value"] for row in rows if row["statistic"] == chart.x}
+    digits = {_place(row): _NUMBER.search(row.last) for row in rows}
+    return {place: float(match[0]) for place, match in digits.items() if match}
 
 
 def _place(row: JudgedRow) -> _Place:
     return row["metric"], row["slice"]
-
-
-def _point(
-    row: JudgedRow, verdicts: Mapping[str, Verdict], across: Mapping[_Place, float] | None
-) -> dict[str, Any]:
-    """A point of a line; without `across`, x is the number in the slice's last part (3 of `top-3`)."""
-    last = row["slice"].rpartition("/")[2]
-    digits = _NUMBER.search(last)
-    x = across.get(_place(row)) if across is not None else float(digits[0]) if digits else None
-    verdict = verdicts.get(row["metric"], "not judged")
-    return {"metric": row["metric"], "at": last, "x": x, "value": row["value"], "verdict": verdict}
 
 
 def _line_verdicts(chart: Chart, rows: Iterable[JudgedRow], path: str) -> dict[str, Verdict]:

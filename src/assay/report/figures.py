@@ -95,20 +95,26 @@ def _figure(audit: AuditInfo, drawn: Sequence[Panel], group: str = "") -> Figure
     rows = [{"concat": v, "columns": _COLUMNS, "title": title} for title, v in views.items()]
     spec = {"vconcat": rows, "background": "white", "resolve": {"scale": {"color": "independent"}}}
     name = re.sub(r"[^a-z0-9]+", "-", f"{audit.name} {group}".lower()).strip("-")
-    known = {chart.title or statistic_in_words(chart.value): chart.value for chart in audit.charts}
-    known |= {statistic_in_words(statistic.name): statistic.name for statistic in audit.statistics}
-    meanings = {statistic.name: statistic.meaning for statistic in audit.statistics}
-    named = [next((known[start] for start in known if title.startswith(start)), "") for title in groups]
-    lines = [f"{t}: {meanings.get(n, '')}".rstrip(": ") for t, n in zip(groups, named, strict=True)]
+    lines = [f"{title}: {_meaning(audit, title)}".rstrip(": ") for title in groups]
     legends = dict.fromkeys(panel.legend for panel in drawn if panel.legend)
     marks = "; ".join(["Lines show 95% intervals", *legends])
     return Figure(name, f"{audit.title.rstrip('.')}. {' '.join(lines)} {marks}.", spec)
 
 
+def _meaning(audit: AuditInfo, title: str) -> str:
+    """What the statistic means that a chart with this title shows."""
+    names = {chart.title or statistic_in_words(chart.value): chart.value for chart in audit.charts}
+    names |= {statistic_in_words(statistic.name): statistic.name for statistic in audit.statistics}
+    shown_name = next((names[start] for start in names if title.startswith(start)), "")
+    return {statistic.name: statistic.meaning for statistic in audit.statistics}.get(shown_name, "")
+
+
 def _printed(panel: Panel) -> Spec:
     """As wide as half a page, with the legend that the page draws by itself."""
     spec = _with_legend(panel.whole) | {"width": _WIDTH, "title": panel.title}
-    return spec | ({"layer": [_with_legend(view) for view in spec["layer"]]} if "layer" in spec else {})
+    if "layer" in spec:
+        spec["layer"] = list(map(_with_legend, spec["layer"]))
+    return spec
 
 
 def _with_legend(view: Spec) -> Spec:

@@ -23,6 +23,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from assay.errors import WeightsError, install
+from assay.grouping import grouped
 from assay.models.weights import build_folder, cache_folder
 from assay.reading.answers import answers
 from assay.reading.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
@@ -102,9 +103,7 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     """The report of a run; with its history where earlier runs are given."""
     run = shown(run)
     ranked = rankings(run)
-    order = [line.metric for ranking in ranked[:1] for line in ranking.lines]
-    metrics = {name: run.about["metrics"][name] for name in dict.fromkeys([*order, *run.metrics])}
-    run = replace(run, about=dict(run.about) | {"metrics": metrics})  # that of the first ranking throughout
+    run = _in_order(run, ranked)
     audits, charts = audits_of(run), panels(run) if can_draw() else []
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(finite)
@@ -112,16 +111,17 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     study, drawn = _study(run)
     plot = vega() if charts or drawn else ""
     places = {id(row): place for place, row in enumerate(rows)}
+    named = {_name(row): place for place, row in enumerate(rows)}
     return environment().get_template("report.html").render(
         about=run.about, study=study, metrics=run.metrics, notes=grouped_notes(run), texts=whose_texts(run),
         questions=QUESTION_TITLES, verdicts=_ORDER, answers=answers(run), rankings=ranked,
+        place_of=lambda row: named.get(_name(row)),
         gravest=_gravest(rows, [ranking.task for ranking in ranked]),
         history=history([*earlier, run]) if earlier else {},
-        failures=sum(row["verdict"] == "fail" for row in rows),
         sections=[_section(run, audit, finite) for audit in audits.values()],
         undrawn="" if can_draw() else install("figures"),
         style=Markup(asset("style.css")), script=Markup(script), policy=policy(plot, script),  # our own files
-        data=Markup(inert(_core(run, ranked))),
+        data=Markup(inert(_core(run, ranked, named))),
         packed={
             "findings": _packed(_findings(rows)),
             "cases": _packed(_evidence(run, rows)),
@@ -130,6 +130,13 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
             "vega": _packed(plot),
         },
     )  # fmt: skip
+
+
+def _in_order(run: StoredRun, ranked: Sequence[Ranking]) -> StoredRun:
+    """The run with its metrics in the order of the first table, which the whole page keeps."""
+    first = [line.metric for ranking in ranked[:1] for line in ranking.lines]
+    metrics = {name: run.about["metrics"][name] for name in dict.fromkeys([*first, *run.metrics])}
+    return replace(run, about=dict(run.about) | {"metrics": metrics})
 
 
 def _study(run: StoredRun) -> tuple[dict[str, Any], dict[int, list[dict[str, Any]]]]:
@@ -196,17 +203,12 @@ def _drawings(
     places: Mapping[int, int],
 ) -> dict[str, Any]:
     """The charts and tables of an audit; a chart with nothing to see is only named."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    flat: dict[str, list[str]] = {}
-    for panel in (panel for panel in charts if panel.audit == audit.name):
-        if panel.is_flat:
-            flat.setdefault(panel.group, []).append(panel.title)
-        else:
-            shown = {"title": panel.title, "start": panel.start, "spec": panel.spec, "rows": panel.rows}
-            groups.setdefault(panel.group, []).append(shown)
+    own = [panel for panel in charts if panel.audit == audit.name]
+    drawn = grouped((panel for panel in own if not panel.is_flat), lambda panel: panel.group)
+    flat = grouped((panel for panel in own if panel.is_flat), lambda panel: panel.group)
     return {
-        "groups": groups,
-        "flat": flat,
+        "groups": {group: list(map(_panel, of_group)) for group, of_group in drawn.items()},
+        "flat": {group: [panel.title for panel in of_group] for group, of_group in flat.items()},
         "tables": [
             {
                 "title": table.title, "meaning": table.meaning, "columns": table.columns,
@@ -219,7 +221,16 @@ def _drawings(
     }  # fmt: skip
 
 
-def _core(run: StoredRun, ranked: Sequence[Ranking]) -> dict[str, Any]:
+def _panel(panel: Panel) -> dict[str, Any]:
+    return {"title": panel.title, "start": panel.start, "spec": panel.spec, "rows": panel.rows}
+
+
+def _name(row: JudgedRow) -> tuple[str | None, ...]:
+    """What tells a finding from every other of a run."""
+    return tuple(row[column] for column in ("metric", "audit", "slice", "statistic", "versus"))
+
+
+def _core(run: StoredRun, ranked: Sequence[Ranking], places: Mapping[Any, int]) -> dict[str, Any]:
     """What the script needs at once."""
     audits = audits_of(run)
     first = ranked[0].lines if ranked else ()
@@ -233,21 +244,22 @@ def _core(run: StoredRun, ranked: Sequence[Ranking]) -> dict[str, Any]:
             {
                 "task": table.task,
                 "name": table.name,
-                "lines": {line.metric: _numbers(line) for line in table.lines},
+                "lines": {line.metric: _numbers(line, places) for line in table.lines},
             }
             for table in ranked
         ],
     }
 
 
-def _numbers(line: Line) -> dict[str, Any]:
-    """The right orders of a metric, each with its interval, and how many of its questions are settled."""
+def _numbers(line: Line, places: Mapping[Any, int]) -> dict[str, Any]:
+    """The right orders of a metric with their intervals, how much is settled, and its gravest blind spots."""
     orders = ("errors", "reworded", "form", "contrast", "people")
     measured = {name: estimate for name in orders if (estimate := getattr(line, name)) is not None}
     shares: dict[str, Any] = {
         name: [estimate.value, *(estimate.ci or (None, None))] for name, estimate in measured.items()
     }
-    blind = [line.kinds.blind, line.kinds.tried, line.kinds.unknown]
+    gravest = [places[name] for name in map(_name, line.kinds.gravest) if name in places]
+    blind = [gravest, line.kinds.tried, line.kinds.unknown]
     return shares | {"blind": blind, "fairness": [line.fairness.settled, line.fairness.total]}
 
 

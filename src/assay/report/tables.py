@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import filterfalse
 
 from assay.core import Statistic
 from assay.grouping import grouped
 from assay.reading.text import heading
-from assay.reading.verdicts import AuditInfo, JudgedRow, is_check
+from assay.reading.verdicts import AuditInfo, JudgedRow, is_check, metric_of
 
 MOST_LINES = 150
 
@@ -29,14 +29,19 @@ class PageTable:
 def tables(audit: AuditInfo, rows: Sequence[JudgedRow], metrics: Sequence[str]) -> list[PageTable]:
     """The tables of an audit: its headline statistics, then the others that were judged."""
     everyone = {*metrics, *(row["metric"] for row in rows)}
-    compared = [row["versus"] in everyone and not is_check(row) for row in rows]
-    alone = grouped(compress(rows, (not pair for pair in compared)), lambda row: row.declared)
-    shown = [known for known in audit.statistics if known.headline and known in alone]
-    shown += [known for known, listed in alone.items() if any(map(is_check, listed))]
-    drawn = [_by_slice(known, shown_rows(alone[known]), metrics) for known in dict.fromkeys(shown)]
-    for known, listed in grouped(compress(rows, compared), lambda row: row.declared).items():
+
+    def is_of_pair(row: JudgedRow) -> bool:
+        return row["versus"] in everyone and not is_check(row)
+
+    alone = grouped(filterfalse(is_of_pair, rows), lambda row: row.declared)
+    headlines = [known for known in audit.statistics if known.headline and known in alone]
+    judged = [known for known, of_statistic in alone.items() if any(map(is_check, of_statistic))]
+    drawn = [
+        _by_slice(known, shown_rows(alone[known]), metrics) for known in dict.fromkeys([*headlines, *judged])
+    ]
+    for known, of_pairs in grouped(filter(is_of_pair, rows), lambda row: row.declared).items():
         if known not in alone:
-            drawn += _by_pair(known, shown_rows(listed))
+            drawn += _by_pair(known, shown_rows(of_pairs))
     return drawn
 
 
@@ -48,8 +53,13 @@ def shown_rows(rows: Sequence[JudgedRow]) -> list[JudgedRow]:
     judged = {_line(row) for row in rows if is_check(row)}
     slices = {slice_ for slice_, _ in judged}
     shortest = min((row["slice"].count("/") for row in rows), default=0)
-    shown = judged | {_line(row) for row in rows if row["slice"].count("/") == shortest}
-    return [row for row in rows if _line(row) in (judged if row["slice"] in slices else shown)]
+
+    def is_shown(row: JudgedRow) -> bool:
+        if row["slice"] in slices:
+            return _line(row) in judged
+        return bool(row["slice"].count("/") == shortest)
+
+    return list(filter(is_shown, rows))
 
 
 def _line(row: JudgedRow) -> tuple[str, str | None]:
@@ -57,20 +67,19 @@ def _line(row: JudgedRow) -> tuple[str, str | None]:
 
 
 def _by_slice(statistic: Statistic, rows: Sequence[JudgedRow], metrics: Sequence[str]) -> PageTable:
-    lines = list(dict.fromkeys(_line(row) for row in rows))
-    present = {row["metric"] for row in rows}
-    columns = [m for m in dict.fromkeys([*metrics, *(row["metric"] for row in rows)]) if m in present]
-    table = {(*_line(row), row["metric"]): row for row in rows}
+    lines = list(dict.fromkeys(map(_line, rows)))
+    present = dict.fromkeys(map(metric_of, rows))
+    columns = [metric for metric in dict.fromkeys([*metrics, *present]) if metric in present]
+    cells = {(*_line(row), row["metric"]): row for row in rows}
     several = len({versus for _, versus in lines}) > 1
-    made = tuple(
-        (
-            f"{slice_} ({versus})" if several and versus else slice_,
-            tuple(table.get((slice_, versus, metric)) for metric in columns),
-        )
-        for slice_, versus in lines[:MOST_LINES]
-    )
+    made = []
+    for slice_, versus in lines[:MOST_LINES]:
+        label = f"{slice_} ({versus})" if several and versus else slice_
+        made.append((label, tuple(cells.get((slice_, versus, metric)) for metric in columns)))
     left_out = max(0, len(lines) - MOST_LINES)
-    return PageTable(f"{heading(statistic)} by metric", statistic.meaning, tuple(columns), made, left_out)
+    return PageTable(
+        f"{heading(statistic)} by metric", statistic.meaning, tuple(columns), tuple(made), left_out
+    )
 
 
 def _by_pair(statistic: Statistic, rows: Sequence[JudgedRow]) -> list[PageTable]:

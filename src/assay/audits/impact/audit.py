@@ -10,7 +10,7 @@ those who write about it than if they wrote about the others.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -42,7 +42,7 @@ _SYSTEMS = ("better", "worse")  # the embedded candidates, taken for two systems
 _FEWEST = 10  # items of an attribute: of fewer, even if no decision turns, the interval reaches 28 of 100
 _ASKED, _LEFT = "asked", "left"  # what became of an item that mentions a group
 
-Told = Mapping[str, Mentioned]  # texts, and whom they mention
+Told = dict[str, Mentioned]  # texts, and whom they mention
 
 
 def _people(attribute: str, group: str) -> str:
@@ -143,37 +143,34 @@ class Impact(MadeOnce, DataAudit):
     def make_cases(self) -> list[Case]:
         """One case per item and attribute whose group some output mentions, then one per item."""
         versions: list[Case] = []
-        told_of: dict[tuple[str, str], dict[str, str]] = {}
+        fates: dict[tuple[str, str], dict[str, str]] = {}
         for attribute, crossing in self.attributes.items():
             told = self._told(crossing)
-            groups = sorted(OTHER_GENDER) if crossing is None else [group.name for group in crossing.groups]
-            chosen = []
-            for part, item in self._items():
-                if any(told[text].group for text in _hypotheses(item)):
-                    is_in_doubt = _is_in_doubt(item, told)
-                    told_of.setdefault((part, item.id), {})[attribute] = _LEFT if is_in_doubt else _ASKED
-                    chosen += [] if is_in_doubt else [_versions(part, item, attribute, groups, told)]
-            versions += chosen if len(chosen) >= _FEWEST else []
+            mentioning = [(part, item) for part, item in self._items() if _named(item, told)]
+            asked = [(part, item) for part, item in mentioning if not _is_in_doubt(item, told)]
+            chosen = {(part, item.id) for part, item in asked}
+            for part, item in mentioning:
+                fate = _ASKED if (part, item.id) in chosen else _LEFT
+                fates.setdefault((part, item.id), {})[attribute] = fate
+            if len(asked) >= _FEWEST:
+                groups = _groups(crossing)
+                versions += [_versions(part, item, attribute, groups, told) for part, item in asked]
         if not versions:
             raise DataError(
-                f"too little to compare in impact's data: {'; '.join(_told_notes(told_of.values()))}"
+                f"too little to compare in impact's data: {'; '.join(_told_notes(fates.values()))}"
             )
         return versions + [
-            _as_written(part, item, told_of.get((part, item.id), {})) for part, item in self._items()
+            _as_written(part, item, fates.get((part, item.id), {})) for part, item in self._items()
         ]
 
-    def _items(self) -> Iterator[tuple[str, Outputs]]:
-        for part, items in self.outputs.items():
-            for item in items:
-                yield part, item
+    def _items(self) -> list[tuple[str, Outputs]]:
+        return [(part, item) for part, items in self.outputs.items() for item in items]
 
     def _told(self, crossing: Crossing | None) -> Told:
         """Whom the texts mention; references and sources are read where an output mentions one group."""
         told = _mentioned(crossing, [text for _, item in self._items() for text in _hypotheses(item)])
-        asked = [item for _, item in self._items() if any(told[text].group for text in _hypotheses(item))]
-        samples = [sample for item in asked for sample in item.samples.values()]
-        others = [text for sample in samples for text in (*sample.references, sample.source) if text]
-        return {**told, **_mentioned(crossing, [text for text in others if text not in told])}
+        others = [text for _, item in self._items() if _named(item, told) for text in _read_beside(item)]
+        return told | _mentioned(crossing, [text for text in others if text not in told])
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         findings: list[Finding] = []
@@ -226,6 +223,22 @@ def _hypotheses(item: Outputs) -> list[str]:
     return [sample.hypothesis for sample in item.samples.values()]
 
 
+def _read_beside(item: Outputs) -> list[str]:
+    """The references and sources of an item's outputs."""
+    return [text for sample in item.samples.values() for text in (*sample.references, sample.source) if text]
+
+
+def _named(item: Outputs, told: Told) -> dict[str, str]:
+    """The systems whose outputs mention one group, with that group."""
+    groups = {system: told[sample.hypothesis].group for system, sample in item.samples.items()}
+    return {system: group for system, group in groups.items() if group}
+
+
+def _groups(crossing: Crossing | None) -> list[str]:
+    """The groups of an attribute."""
+    return sorted(OTHER_GENDER) if crossing is None else [group.name for group in crossing.groups]
+
+
 def _mentioned(crossing: Crossing | None, texts: Sequence[str]) -> Told:
     """Whom English texts mention; of texts in other languages nothing is known."""
     distinct = [text for text in dict.fromkeys(texts) if language_of(text) in ("", "en")]
@@ -235,10 +248,8 @@ def _mentioned(crossing: Crossing | None, texts: Sequence[str]) -> Told:
 
 def _is_in_doubt(item: Outputs, told: Told) -> bool:
     """Whether the references or the source mention two groups, or another one than the outputs do."""
-    samples = item.samples.values()
-    shared = {text for sample in samples for text in (*sample.references, sample.source) if text}
-    groups = frozenset().union(*(told[text].groups for text in shared))
-    mentioned = frozenset().union(*(told[sample.hypothesis].groups for sample in samples))
+    groups = frozenset().union(*(told[text].groups for text in _read_beside(item)))
+    mentioned = frozenset().union(*(told[text].groups for text in _hypotheses(item)))
     return len(groups) > 1 or bool(groups and mentioned - groups)
 
 
@@ -263,10 +274,8 @@ def _versions(part: str, item: Outputs, attribute: str, groups: Sequence[str], t
         for name, other in others.items():
             if other is not None and other != written:
                 samples[f"{name}/{system}"] = other
-    named = {system: told[sample.hypothesis].group for system, sample in item.samples.items()}
     meta = {
-        "part": part, "item": item.id, "cluster": f"{part}/{item.document}",
-        "named": {system: group for system, group in named.items() if group},
+        "part": part, "item": item.id, "cluster": f"{part}/{item.document}", "named": _named(item, told),
     }  # fmt: skip
     return Case(f"{attribute}/{part}/{item.id}", samples, attribute, meta)
 
@@ -278,12 +287,16 @@ def _is_read(source: str | None) -> bool:
 
 def _about(sample: Sample, group: str, told: Told) -> Sample | None:
     """A sample about another group, or with another word for the same; None where a term has no such form."""
-    hypothesis, *references = (_put(text, group, told) for text in (sample.hypothesis, *sample.references))
-    source = None if sample.source is None else _put(sample.source, group, told)
-    if hypothesis is None or None in references or (source is None and sample.source is not None):
+    texts = [sample.hypothesis, *sample.references, *([sample.source] if sample.source else [])]
+    changed = {text: put for text in texts if (put := _put(text, group, told)) is not None}
+    if len(changed) < len(set(texts)):
         return None
-    kept = tuple(reference for reference in references if reference is not None)
-    return replace(sample, hypothesis=hypothesis, references=kept, source=source)
+    return replace(
+        sample,
+        hypothesis=changed[sample.hypothesis],
+        references=tuple(changed[text] for text in sample.references),
+        source=changed.get(sample.source or "", sample.source),
+    )
 
 
 def _put(text: str, group: str, told: Told) -> str | None:

@@ -33,6 +33,7 @@ for (const link of document.querySelectorAll(".top nav a"))
   link.addEventListener("click", (event) => { event.preventDefault(); location.hash = address(link.hash.slice(1)); });
 unpack("findings").then(async (findings) => {
   f = findings;
+  for (const link of document.querySelectorAll("a[data-place]")) link.href = findingLink(Number(link.dataset.place));
   startFindings();
   onFilter(showEach);
   onFilter(showWhom);

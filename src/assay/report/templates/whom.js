@@ -103,6 +103,8 @@ function failuresOf(metric) {
   for (let i = 0; i < f.value.length && named("verdict", i) === "fail"; i++)
     if (named("metric", i) === metric && inTask(named("slice", i).split("/")[0])) failed[run.questions[named("audit", i)]].push(i);
   failed.fairness = groupsFirst(failed.fairness);
+  const [blind] = shownLine(metric).blind || [[]]; // as the table names them, then what else it fails
+  failed.robustness = [...new Set([...blind, ...failed.robustness])];
   return failed;
 }
 
