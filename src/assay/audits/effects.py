@@ -85,8 +85,8 @@ class AlignedScores:
     def mean(self, roles: Sequence[str]) -> float:
         """The mean score over roles and items, in the metric's own units; nan without any."""
         values = np.concatenate([self.columns[role] for role in roles])
-        known = values[np.isfinite(values)]
-        return float(known.mean()) if known.size else float("nan")
+        finite = values[np.isfinite(values)]
+        return float(finite.mean()) if finite.size else float("nan")
 
     def decisions(self, better: Sequence[str], worse: Sequence[str]) -> Floats:
         """For each item the share of right decisions between its better and its worse texts; nan without any.
@@ -161,10 +161,10 @@ def same_within(first: Floats, second: Floats, is_of_model: bool = False) -> Flo
     """
     size = np.maximum(np.abs(first), np.abs(second))
     both = np.concatenate([np.ravel(first), np.ravel(second)])
-    known = both[np.isfinite(both)]
-    if not is_of_model or not known.size:
+    finite = both[np.isfinite(both)]
+    if not is_of_model or not finite.size:
         return np.asarray(ROUNDED * size)
-    return np.asarray(np.maximum(ROUNDED * size, RESOLUTION * np.minimum(size, np.ptp(known))))
+    return np.asarray(np.maximum(ROUNDED * size, RESOLUTION * np.minimum(size, np.ptp(finite))))
 
 
 def outcome(better: Floats, worse: Floats, is_of_model: bool = False) -> Floats:
@@ -354,14 +354,14 @@ def mean_and_influence(values: Floats, n_observations: int | None = None) -> tup
 
     Where rows belong together there are fewer observations than rows.
     """
-    known = np.isfinite(values)
-    n = int(known.sum())
+    finite = np.isfinite(values)
+    n = int(finite.sum())
     if not n:
         return float("nan"), np.zeros(len(values))
     independent = n if n_observations is None else n_observations
-    mean = float(values[known].mean())
+    mean = float(values[finite].mean())
     influence = np.zeros(len(values))
-    influence[known] = (values[known] - mean) / n * sqrt(independent / max(1, independent - 1))
+    influence[finite] = (values[finite] - mean) / n * sqrt(independent / max(1, independent - 1))
     return mean, influence
 
 
@@ -389,9 +389,9 @@ def largest(ids: Sequence[str], values: Floats, towards: float = 1.0) -> tuple[s
 
 def row_means(table: Floats) -> Floats:
     """The mean of each row over what it has; nan where it has nothing."""
-    known = np.isfinite(table)
-    counts = known.sum(axis=1)
-    sums = np.where(known, table, 0.0).sum(axis=1)
+    finite = np.isfinite(table)
+    counts = finite.sum(axis=1)
+    sums = np.where(finite, table, 0.0).sum(axis=1)
     return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
 
 

@@ -34,11 +34,11 @@ def slopes(texts: Floats, scores: Floats) -> Floats | None:
 
     `texts` has a row of features for each. None where too few have a score, or they are all worded alike.
     """
-    known = np.isfinite(scores)
-    design = np.column_stack([np.ones(len(texts)), texts])[known]
-    if known.sum() < FEWEST_NEUTRAL or np.linalg.matrix_rank(design) < design.shape[1]:
+    finite = np.isfinite(scores)
+    design = np.column_stack([np.ones(len(texts)), texts])[finite]
+    if finite.sum() < FEWEST_NEUTRAL or np.linalg.matrix_rank(design) < design.shape[1]:
         return None
-    return np.asarray(np.linalg.lstsq(design, scores[known], rcond=None)[0][1:])
+    return np.asarray(np.linalg.lstsq(design, scores[finite], rcond=None)[0][1:])
 
 
 def because(predicted: Sequence[float] | Floats, effect: float) -> str:

@@ -29,7 +29,7 @@ def settle(audit: Audit, judgement: Judgement, answered: Iterable[Answered] = ()
     Without a value there is no finding: scores were absent wherever they would have been compared. `answered`
     says how much each metric scored: what rests on too little is not covered, and such slices are findings.
     """
-    coverage = {each.metric: each for each in answered}
+    coverage = {answer.metric: answer for answer in answered}
     settled: list[Finding] = []
     valued = [finding for finding in judgement.findings if not math.isnan(finding.value)]
     for findings in grouped(valued, lambda finding: finding.metric).values():
@@ -38,8 +38,9 @@ def settle(audit: Audit, judgement: Judgement, answered: Iterable[Answered] = ()
             q = None if finding.p_value is None else float(q_value)
             judged = _settled(audit, replace(finding, audit=audit.name, q_value=q))
             settled.append(_covered(judged, coverage.get(finding.metric)))
-    for each in coverage.values():
-        settled += [_gap(each, audit.name, slice_, problem) for slice_, problem in each.gaps().items()]
+    for answer in coverage.values():
+        gaps = answer.gaps().items()
+        settled += [_gap(answer, audit.name, slice_, problem) for slice_, problem in gaps]
     return settled
 
 

@@ -97,8 +97,8 @@ def outcomes_of(good: Floats, bad: Floats, ties: Ties) -> Floats:
 def concepts_of(scored: Scored, names: tuple[str, str], ties: Ties, seed: int) -> list[Concept]:
     """Every concept that has captions of both groups."""
     good, bad = scored.values["good"], scored.values["bad"]
-    known, tied = np.isfinite(good) & np.isfinite(bad), good == bad
-    rows = [n for n, case in enumerate(scored.cases) if case.meta.get("kind") == "caption" and known[n]]
+    finite, tied = np.isfinite(good) & np.isfinite(bad), good == bad
+    rows = [n for n, case in enumerate(scored.cases) if case.meta.get("kind") == "caption" and finite[n]]
     cases = [scored.cases[row] for row in rows]
     return compare_groups(
         [(case.meta["category"], case.meta["concept"]) for case in cases],
@@ -155,11 +155,11 @@ def _gap(groups: Sequence[_Group], seed: int) -> Estimate:
 
 def _gap_p_value(groups: Sequence[_Group], gap: float, seed: int) -> float:
     """The p-value of a gap over resampled images; one answer for all images has no chance in it."""
-    known = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
-    is_sampled = not any(group.is_deterministic for group in groups) and all(map(np.size, known))
+    decided = [group.outcomes[np.isfinite(group.outcomes)] for group in groups]
+    is_sampled = not any(group.is_deterministic for group in groups) and all(map(np.size, decided))
     if not is_sampled:
         return 1.0 if gap == 0.0 else 0.0
-    first, second = (resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(known))
+    first, second = (resampled_means(outcomes, seed=seed + n)[:, 0] for n, outcomes in enumerate(decided))
     return bootstrap_p_value(first - second)
 
 
@@ -232,16 +232,16 @@ def skew_findings(
     scored: Scored, concepts: Sequence[Concept], shares: Mapping[str, float], seed: int
 ) -> Iterator[Finding]:
     """The share of men that each concept was planted with, and how far the gap follows it over concepts."""
-    known = [concept for concept in concepts if concept.path in shares and np.isfinite(concept.gap.value)]
-    for concept in known:
+    shown = [concept for concept in concepts if concept.path in shares and np.isfinite(concept.gap.value)]
+    for concept in shown:
         yield Finding.of(scored, concept.path, "planted_share", shares[concept.path], n=concept.gap.n)
-    gaps = np.array([concept.gap.value for concept in known])
-    if len(known) >= _FEWEST_CONCEPTS and np.ptp(gaps) > 0:  # equal gaps follow nothing
-        planted = np.array([shares[concept.path] for concept in known])
+    gaps = np.array([concept.gap.value for concept in shown])
+    if len(shown) >= _FEWEST_CONCEPTS and np.ptp(gaps) > 0:  # equal gaps follow nothing
+        planted = np.array([shares[concept.path] for concept in shown])
         statistic = weighted_correlation(planted, gaps, "spearman")
-        value = float(statistic(np.ones((1, len(known))))[0])
-        interval = bootstrap_weighted(statistic, len(known), seed=seed)
-        yield Finding.of(scored, "all", "skew_correlation", interval_estimate(value, len(known), interval))
+        value = float(statistic(np.ones((1, len(shown))))[0])
+        interval = bootstrap_weighted(statistic, len(shown), seed=seed)
+        yield Finding.of(scored, "all", "skew_correlation", interval_estimate(value, len(shown), interval))
 
 
 def reads_images(scored: Scored) -> bool:

@@ -57,9 +57,9 @@ class Groups:
     @cached_property
     def rows(self) -> list[int]:
         """The rows of captions that have both scores."""
-        known = np.isfinite(self.scored.values["good"]) & np.isfinite(self.scored.values["bad"])
+        finite = np.isfinite(self.scored.values["good"]) & np.isfinite(self.scored.values["bad"])
         is_caption = [case.meta.get("kind") == "caption" for case in self.scored.cases]
-        return np.flatnonzero(known & np.array(is_caption)).tolist()
+        return np.flatnonzero(finite & np.array(is_caption)).tolist()
 
     @cached_property
     def cases(self) -> list[Case]:
@@ -117,9 +117,9 @@ class Groups:
         signed = (self.column(good) - self.column(bad)) * np.where(self.is_first, 1.0, -1.0)
         if not np.isfinite(signed).any():
             return
-        known = np.isfinite(signed)
+        finite = np.isfinite(signed)
         for slices, clusters in self._families():
-            masks = self._with_both_groups({name: here & known for name, here in slices.items()})
+            masks = self._with_both_groups({name: here & finite for name, here in slices.items()})
             for name, here in masks.items():
                 estimate = self._in_lost_words(np.where(here, signed, np.nan), clusters)
                 values = np.where(here, signed, np.nan)

@@ -179,7 +179,7 @@ def _eta_squared(values: Floats, labels: Sequence[str]) -> float | None:
 
 def _r_squared(values: Floats, sizes: Floats) -> float | None:
     """Squared correlation of bias with the logarithm of the number of parameters; None where undefined."""
-    known = np.isfinite(sizes)
-    if known.sum() < _FEWEST_METRICS - 1 or np.ptp(sizes[known]) == 0 or np.ptp(values[known]) == 0:
+    finite = np.isfinite(sizes)
+    if finite.sum() < _FEWEST_METRICS - 1 or np.ptp(sizes[finite]) == 0 or np.ptp(values[finite]) == 0:
         return None
-    return float(np.corrcoef(values[known], sizes[known])[0, 1] ** 2)
+    return float(np.corrcoef(values[finite], sizes[finite])[0, 1] ** 2)

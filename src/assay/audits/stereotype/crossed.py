@@ -244,8 +244,8 @@ class Crossed:
     @cached_property
     def _unit(self) -> float:
         """The mean cost of a lost word; 1 where nothing is known of it."""
-        known = self.costs[np.isfinite(self.costs)]
-        return abs(float(known.mean())) or 1.0 if known.size else 1.0
+        finite = self.costs[np.isfinite(self.costs)]
+        return abs(float(finite.mean())) or 1.0 if finite.size else 1.0
 
     def stereotypes(self) -> Finding:
         """What a group gains in contexts that state its own stereotype, beyond its effect in all contexts."""
@@ -286,10 +286,10 @@ class Crossed:
     def neutral_band(self) -> Iterator[Finding]:
         """The range in which nine of ten neutral words lie, in lost words: the grey band of the chart."""
         _, effects = self._neutral
-        known = effects[np.isfinite(effects)] / self._unit
-        if known.size >= FEWEST_NEUTRAL:
-            low, high = np.quantile(known - known.mean(), [0.05, 0.95])
-            band = Estimate(float(high - low), int(known.size), (float(low), float(high)))
+        finite = effects[np.isfinite(effects)] / self._unit
+        if finite.size >= FEWEST_NEUTRAL:
+            low, high = np.quantile(finite - finite.mean(), [0.05, 0.95])
+            band = Estimate(float(high - low), int(finite.size), (float(low), float(high)))
             yield Finding.of(self.scores.scored, self.scores.slice, "neutral_band", band)
 
 

@@ -26,13 +26,13 @@ def agreement_findings(scored: Scored, *, kind: Coefficient, rule: Rule, seed: i
     if not set(VERSIONS) <= set(scored.values):
         return
     written, swapped = (np.isfinite(scored.values[role]) for role in VERSIONS)
-    known = written & swapped
+    finite = written & swapped
     # Datasets and language pairs are kept apart: systems of one name are other systems there.
     rows_by_part = rows_by_label([case.meta["part"] for case in scored.cases])
     for part, rows in rows_by_part.items():
         where = f"/{part}" if part else ""
         for criterion, rated in _rated(scored, rows).items():
-            scored_rows = [row for row in rated if known[row]]
+            scored_rows = [row for row in rated if finite[row]]
             agreement = _SwapAgreement(scored, criterion, scored_rows, where, kind, rule, seed)
             yield from agreement.example_level()
             yield from agreement.system_level()

@@ -144,8 +144,8 @@ class Preference:
     def _balanced(self, values: Floats) -> Balanced:
         """The mean of values, in which texts about men and texts about women weigh the same."""
         mean, influence = balanced_mean(values, self.about["male"])
-        known = np.isfinite(values)
-        fewest = min(self._n_documents(known & self.about[gender]) for gender in GENDERS)
+        finite = np.isfinite(values)
+        fewest = min(self._n_documents(finite & self.about[gender]) for gender in GENDERS)
         return Balanced(values, mean, influence, fewest)
 
     def _estimates(self, effects: Sequence[Balanced]) -> list[Estimate]:
