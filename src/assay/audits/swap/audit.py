@@ -174,15 +174,18 @@ class Swap(MadeOnce, DataAudit):
         return Judgement(findings, [*self._notes(), *without_a_unit(findings)])
 
     def _notes(self) -> list[str]:
-        genders = Counter(case.meta["content"] for case in self.made if case.slice == SLICE)
+        told = [case for case in self.made if case.slice == SLICE]
+        genders = Counter(case.meta["content"] for case in told)
+        documents = {(case.meta["content"], case.meta["cluster"]) for case in told}
+        varied = Counter(content for content, _ in documents)
         counts = " and ".join(f"{genders[gender]} {gender} texts" for gender in GENDERS)
         notes = [*self._swap_list.notes, f"{counts} have references that name no gender"]
-        few = [gender for gender in GENDERS if genders[gender] < 2]
+        few = [gender for gender in GENDERS if varied[gender] < 2]
         ambiguous = sum(not case.meta["one_to_one"] for case in self.made)
         is_rated = any(case.meta["human"] for case in self.made)
         remarks = {
-            f"too few {' and '.join(few)} texts for a verdict on preference: one direction alone cannot "
-            "separate gender from editing": bool(few),
+            f"too few {' and '.join(few)} texts of different documents for a verdict on preference: one "
+            "direction alone cannot separate gender from editing": bool(few),
             f"{ambiguous} items have words without a counterpart of their own (his, him: her)": ambiguous > 0,
             "no human scores in the data: preference only, no agreement with people": not is_rated,
         }
