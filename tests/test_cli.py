@@ -100,6 +100,20 @@ def test_run_prints_one_document_and_writes_the_folder(pairs: Path, tmp_path: Pa
     assert again.stdout == done.stdout
 
 
+def test_profile_says_where_the_time_went(
+    pairs: Path, tmp_path: Path, assay_here: Callable[..., tuple[object, str]]
+) -> None:
+    words = ("run", "stereotype", "-m", "bleu", "--data", str(pairs), "--profile", "--out", "run")
+    status, messages = assay_here(*words, "--cache", "none")
+    assert status == 0
+    spent = {line[12:]: float(line[:8]) for line in messages.splitlines() if line[8:12] == " s  "}
+    assert {"scoring bleu", "making cases", "judging", "writing the report"} < set(spent)
+    parts = sum(seconds for part, seconds in spent.items() if part != "in all")
+    assert parts == pytest.approx(spent["in all"], abs=0.01 * len(spent))
+    seconds = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))["seconds"]
+    assert seconds["phases"]["judging"] == pytest.approx(spent["judging"], abs=0.01)
+
+
 def test_a_metric_in_seven_lines(pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUGIN)
     done = assay("run", "stereotype", "-m", "mine.py:Ratio", "--data", str(pairs), "--json", cwd=tmp_path)

@@ -220,12 +220,15 @@ def execute(
     Models that are slow or paid read within the `limits`; the dearest audits are left out.
     """
     began = time.perf_counter()
+    session.phases.clear()
     if session.out:
         check_writable(session.out)
     measures, left_out = _able(metrics, imported)
-    absent = {name: reason for name, audit in audits.items() if (reason := audit.fetch())}
+    with session.phase("fetching"):
+        absent = {name: reason for name, audit in audits.items() if (reason := audit.fetch())}
     left_out += [f"{name} was run without {reason}" for name, reason in absent.items()]
-    audits, work, changed = _work(audits, session.cache, embedded=embedded)
+    with session.phase("making cases"):
+        audits, work, changed = _work(audits, session.cache, embedded=embedded)
     first = partial(_show_first, audits, work, measures, session, size) if session.on_first else None
     with session:
         scored, silent, notes = score_all(
@@ -233,9 +236,11 @@ def execute(
         )
         spent = session.bill.summary()
     _add_imported(imported, audits, work, scored)
-    findings, remarks = _judged(audits, scored, _answered(work, scored, silent, coverage))
-    all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
-    explained = _explain(findings, all_cases, measures, session.cache)
+    with session.phase("judging"):
+        findings, remarks = _judged(audits, scored, _answered(work, scored, silent, coverage))
+    with session.phase("explaining"):
+        all_cases = {name: _all_cases(work[name], scored[name]) for name in audits}
+        explained = _explain(findings, all_cases, measures, session.cache)
     session.cache.close()
     uses = whose.uses_of(audits)
     read = [note for use in uses for note in use.notes]
@@ -249,7 +254,7 @@ def execute(
         about["audits"][name]["absent"] = [absent[name]]
     if spent:
         about["spent"] = spent
-    about["seconds"]["wall"] = time.perf_counter() - began
+    about["seconds"] |= {"phases": session.phases, "wall": time.perf_counter() - began}
     finished = Run(findings_frame(findings), cases_frame(all_cases), scores_frame(scored), explained, about)
     return finished.save(session.out) if session.out else finished
 
@@ -297,11 +302,12 @@ def _show_first(
     scored: Mapping[str, Sequence[Scored]],
 ) -> None:
     """Judge the scores that there are so far, for whoever waits for the rest."""
-    about = describe_run(audits, measures, scored, session, size) | {"notes": []}
-    findings = findings_frame(_judged(audits, scored, {})[0])
-    cases = cases_frame({name: _all_cases(work[name], scored[name]) for name in audits})
-    if session.on_first:
-        session.on_first(Run(findings, cases, scores_frame(scored), about=about))
+    with session.phase("first answers"):
+        about = describe_run(audits, measures, scored, session, size) | {"notes": []}
+        findings = findings_frame(_judged(audits, scored, {})[0])
+        cases = cases_frame({name: _all_cases(work[name], scored[name]) for name in audits})
+        if session.on_first:
+            session.on_first(Run(findings, cases, scores_frame(scored), about=about))
 
 
 def _judged(

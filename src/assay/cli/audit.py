@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from glob import glob
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from assay.cli import options as o
-from assay.cli.output import finish, print_cost, print_first, print_json, print_notes
+from assay.cli.output import finish, print_cost, print_first, print_json, print_notes, print_profile
 from assay.errors import SpecError
 from assay.files import toml_file
 
@@ -75,7 +76,10 @@ def _perform(
     if form == "html" and len(audits) != 1 and not request.quiet:
         session.on_first = print_first
     run = execute(metrics, size=request.size, session=session, coverage=request.coverage, **fields)
+    began = time.perf_counter()
     finish(run, form=form, fail_on=gates, quiet=request.quiet)
+    if request.profile:
+        print_profile(run, reporting=time.perf_counter() - began)
 
 
 @o.with_request(

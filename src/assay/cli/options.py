@@ -48,6 +48,7 @@ class Request:
     skip_missing: bool = False
     coverage: Annotated[float, typer.Option(min=0.0, max=1.0)] = vocabulary.COVERED
     dry_run: bool = False
+    profile: bool = False
     max_calls: Count = None
     max_cost: Annotated[float | None, typer.Option(min=0.0)] = None
     any_language: bool = False

@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -107,6 +108,18 @@ def finish(done: StoredRun, *, form: str, fail_on: Sequence[Gate], quiet: bool) 
     if fail_on:
         asked = Bounds(tuple(fail_on), (), ())
         print_outcomes(outcomes(done, asked), ", ".join(fail_on), unchecked(done, asked))
+
+
+def print_profile(run: StoredRun, *, reporting: float) -> None:
+    """Print to stderr how many seconds each part of a run took, the longest first."""
+    seconds = run.about["seconds"]
+    parts = {f"scoring {label}": spent for label, spent in seconds["scoring"].items()}
+    parts |= seconds["phases"] | {"writing the report": reporting}
+    total = seconds["wall"] + reporting
+    parts["everything else"] = total - sum(parts.values())
+    for part, spent in sorted(parts.items(), key=itemgetter(1), reverse=True):
+        typer.echo(f"{spent:8.2f} s  {part}", err=True)
+    typer.echo(f"{total:8.2f} s  in all", err=True)
 
 
 def print_notes(notes: Sequence[str], *, quiet: bool = False) -> None:

@@ -118,7 +118,8 @@ def _score_unique(measure: Measure, metric: Metric, samples: list[Sample], sessi
     session.spent(measure.label, began)
     session.computed[measure.label] += len(missing)
     if len(missing):
-        session.engine.prepare(metric, len(missing))
+        with session.phase("loading"):
+            session.engine.prepare(metric, len(missing))
         began = time.perf_counter()
         _compute(measure, metric, [samples[index] for index in missing], missing, keys, table, session)
         session.spent(measure.label, began)
@@ -199,9 +200,9 @@ def _cached_grid(measure: Measure, metric: Metric, grid: Grid, session: Session)
     signature, keys = f"{metric.signature}|output:{measure.output}", [bytes.fromhex(grid.key)]
     table = ScoreTable(np.full((1, len(grid.rows) * len(grid.columns)), np.nan))  # the grid is one row
     if not metric.cacheable or not len(session.cache.get(signature, keys, table)):
-        began, failures = time.perf_counter(), len(session.failures)
-        call_metric(metric, metric.prepare, "while it loaded")
-        session.loading += time.perf_counter() - began
+        failures = len(session.failures)
+        with session.phase("loading"):
+            call_metric(metric, metric.prepare, "while it loaded")
         table.values[0] = _compute_grid(measure, metric, grid, session).ravel()
         if metric.cacheable and len(session.failures) == failures:
             session.cache.put(signature, keys, table, np.array([0]))

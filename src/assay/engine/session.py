@@ -100,7 +100,7 @@ class Session:
     out: Path | None = None  # the run's folder
     any_language: bool = False  # scores texts in languages that a metric's model does not read
     seconds: dict[str, float] = field(default_factory=dict)  # scoring time per metric, loading apart
-    loading: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)  # seconds of everything but scoring
     computed: Tally[str] = field(default_factory=Tally)  # samples per metric that the cache did not have
     failures: list[str] = field(default_factory=list)  # samples on which a metric raised, with its message
     bill: Budget = field(default_factory=Budget)  # what LLM judges may spend, and have spent
@@ -147,7 +147,7 @@ class Session:
                 stack.enter_context(redirect_stdout(sys.stderr))  # Ray and other libraries print from threads
             self.bill = Budget(self.bill.max_calls, self.bill.max_cost, keeps=self.cache.keeps)
             stack.enter_context(spending(self.bill))
-            self.seconds, self.loading, self.computed, self.failures = {}, 0.0, Tally(), []
+            self.seconds, self.computed, self.failures = {}, Tally(), []
         self._open.append(stack)
         return self
 
@@ -164,6 +164,20 @@ class Session:
     def note_failures(self, label: str, samples: Sequence[Sample], batch: Batch) -> None:
         """Remember on which samples a metric failed, and how."""
         self.failures += [f"{label}: {quote(samples[at])}: {message}" for at, message in batch.failures]
+
+    @property
+    def loading(self) -> float:
+        """Seconds in which models were loaded."""
+        return self.phases.get("loading", 0.0)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time of what happens inside to this phase of the run."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - began
 
     def spent(self, label: str, began: float) -> None:
         """Add the time since `began` to a metric's scoring time."""
