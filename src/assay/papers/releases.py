@@ -28,10 +28,9 @@ from assay.files import toml_file
 
 _DEPTH = 4  # folders above a released file, at most
 _Release = Mapping[str, Any]  # an entry of releases.toml
-# What the release of *blind* makes plain before it scores.
-_PLAIN = {"\N{RIGHT SINGLE QUOTATION MARK}": "'", "\N{LEFT DOUBLE QUOTATION MARK}": '"',
-          "\N{RIGHT DOUBLE QUOTATION MARK}": '"'}  # fmt: skip
-_TOKENISED = re.compile(r" (n't|'s|[.,])( |$)")
+# What the release of *blind* makes plain in WMT's texts before it scores them.
+_PLAIN = {"\u2019t": "'t", "\u2019s": "'s", "\u201c": '"', "\u201d": '"'}
+_TOKENISED = re.compile(r" [.!?]( ['\"])?$")  # a tokeniser parts the last mark from its word
 _CRITERIA = ("coherence", "consistency", "fluency", "relevance", "litepyramid_recall")
 
 
@@ -165,19 +164,18 @@ def _write_translations(path: Path, target: Path, release: _Release) -> None:
     lacking = [name for name in ("src", "ref-A", "ref-B") if name not in lists]
     if lacking:
         raise DataError(f"it has no {' and no '.join(lacking)}")
+    made_plain = _plain if release["plain"] else str
     rows = zip(*(lists[name] for name in ("src", "ref-A", "ref-B")), strict=True)
     _write_rows(
         target,
         (
             {
-                "id": f"{release['name']}-{n}",
-                "source": source,
-                "gold": _plain(gold),
-                "references": [_plain(other)],
+                "id": f"{release['name']}-{number}", "source": source, "gold": made_plain(gold),
+                "references": [made_plain(reference)],
             }
-            for n, (source, gold, other) in enumerate(rows)
+            for number, (source, gold, reference) in enumerate(rows)
         ),
-    )
+    )  # fmt: skip
 
 
 def _read_saved(path: Path, target: Path) -> Any:
