@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -35,17 +35,40 @@ class Reading:
     p_value: float | None = None
     verdict: str = "not judged"
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends of the interval; None where there is none."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def half(self) -> float | None:
+        """Half the width of the interval."""
+        return (self.interval[1] - self.interval[0]) / 2 if self.interval else None
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How far the interval reaches below and above the figure; 0 where it has none."""
+        low, high = self.interval or (self.value, self.value)
+        return max(self.value - low, 0.0), max(high - self.value, 0.0)
+
     def plus(self, shift: float) -> Reading:
         """The same figure, moved with its interval."""
-        ends = [None if end is None else end + shift for end in (self.low, self.high)]
-        return Reading(self.value + shift, ends[0], ends[1], self.n, self.p_value, self.verdict)
+        return self._with(lambda value: value + shift)
 
     def times(self, factor: float) -> Reading:
         """The same figure in another unit, such as points of 100."""
-        ends = [None if end is None else end * factor for end in (self.low, self.high)]
-        if factor < 0:
-            ends.reverse()
-        return Reading(self.value * factor, ends[0], ends[1], self.n, self.p_value, self.verdict)
+        return self._with(lambda value: value * factor)
+
+    def absolute(self) -> Reading:
+        """The size of the figure; an interval that includes 0 begins there."""
+        figure = self._with(abs)
+        includes_zero = self.interval is not None and self.interval[0] <= 0 <= self.interval[1]
+        return replace(figure, low=0.0) if includes_zero else figure
+
+    def _with(self, change: Callable[[float], float]) -> Reading:
+        """The figure and the ends of its interval changed, the lower end first."""
+        low, high = sorted(map(change, self.interval)) if self.interval else (None, None)
+        return replace(self, value=change(self.value), low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)

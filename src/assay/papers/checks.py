@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, get_args
@@ -101,18 +102,20 @@ class PublishedCell:
         return getattr(given.metric, "parts", ()) or [given]
 
     def missing(self, plan: Plan, cell: Cell) -> tuple[RecipeKind, str] | None:
-        """What a cell lacks here: data, weights, packages, or time."""
-        for path in (path for path in plan.paths if not (self.folder / path).exists()):
-            kind, what = self.source(path)
-            return kind, f"{path} in the data folder ({what})" if what else f"{path} in the data folder"
+        """What a cell lacks here: data, time, packages, or weights."""
+        absent = next((path for path in plan.paths if not (self.folder / path).exists()), None)
+        if absent is not None:
+            kind, what = self.source(absent)
+            return kind, f"{absent} in the data folder{f' ({what})' if what else ''}"
         if cell.hours and not self.long:
             return "time", f"takes about {cell.hours:g} hours: give --long"
-        named = [str(plan.options[key]) for key in ("masked_lm",) if key in plan.options]
-        for part in self.parts(cell.metric) if cell.metric else ():
+        parts = self.parts(cell.metric) if cell.metric else ()
+        for part in parts:
             if command := lacking(part.metric) or part.metric.absent():
                 return "package", f"{part.metric.name}: {command}"
-            named += self.weights_of(part)
-        return self._weights(named)
+        masked = [str(plan.options["masked_lm"])] if "masked_lm" in plan.options else []
+        named = [*masked, *chain.from_iterable(map(self.weights_of, parts))]
+        return next(filter(None, map(self._lacking_weights, named)), None)
 
     def weights_of(self, given: Measure) -> list[str]:
         """The names and paths of a metric's weights."""
@@ -121,14 +124,13 @@ class PublishedCell:
         chosen = given.metric.weights
         return [v for k, v in values.items() if isinstance(v, str) and (k in chosen or v.startswith("/"))]
 
-    def _weights(self, named: Iterable[str]) -> tuple[RecipeKind, str] | None:
-        for name in named:
-            if name.startswith("/") and not Path(name).exists():
-                path = str(Path(name).relative_to(self.folder)) if str(self.folder) in name else name
-                return "weights", f"{path} ({self.source(path)[1]})"
-            if not (name.startswith("/") or name in CARRIERS or on_disk(name) or self.hub):
-                return "weights", f"{name}, which --weights hub fetches"
-        return None
+    def _lacking_weights(self, name: str) -> tuple[RecipeKind, str] | None:
+        """Why weights cannot be had: their file is not there, or they would have to be fetched."""
+        if name.startswith("/"):
+            path = name.removeprefix(f"{self.folder}/")
+            return None if Path(name).exists() else ("weights", f"{path} ({self.source(path)[1]})")
+        is_here = name in CARRIERS or on_disk(name) or self.hub
+        return None if is_here else ("weights", f"{name}, which --weights hub fetches")
 
     def source(self, path: str) -> tuple[RecipeKind, str]:
         """Where a file of the data folder comes from, and of which kind its absence is."""

@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from statistics import fmean
 from typing import Any, Literal
 
 from assay.errors import DataError
 from assay.papers.cells import Reading
-from assay.papers.tables import STAR, Table
+from assay.papers.tables import STAR, Table, fits, patterns_of
 from assay.reading.text import number
 
 _Holds = Literal["holds", "does not hold here", "cannot tell"]
@@ -147,19 +146,15 @@ def _chosen(
     table: Table, wanted: str | Sequence[str], paradigms: Mapping[str, str]
 ) -> dict[str, Mapping[str, Reading]]:
     """The metrics of a table that a claim speaks of, by paradigm or by pattern of their specs."""
-    patterns = [wanted] if isinstance(wanted, str) else wanted
-
-    def is_meant(metric: str) -> bool:
-        names = (metric, paradigms.get(metric, ""))
-        return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
-
-    return {metric: figures for metric, figures in table.ours.items() if is_meant(metric)}
+    return {
+        metric: figures
+        for metric, figures in table.ours.items()
+        if fits(metric, wanted) or fits(paradigms.get(metric, ""), wanted)
+    }
 
 
 def _places(table: Table, wanted: str | Sequence[str]) -> list[str]:
-    patterns = [wanted] if isinstance(wanted, str) else wanted
-    labels = [place.label for place in table.places]
-    return [label for label in labels if any(fnmatchcase(label, pattern) for pattern in patterns)]
+    return [place.label for place in table.places if fits(place.label, wanted)]
 
 
 def _base(
@@ -181,18 +176,13 @@ def _base(
 
 def _pooled(figures: Sequence[Reading]) -> Reading:
     """The mean over metrics, which are fixed: its interval comes from those of the items."""
-    mean, halves = fmean(figure.value for figure in figures), [_half(figure) for figure in figures]
+    mean, halves = fmean(figure.value for figure in figures), [figure.half for figure in figures]
+    n = min((figure.n for figure in figures if figure.n is not None), default=None)
     known = [half for half in halves if half is not None]
-    numbers = [figure.n for figure in figures if figure.n is not None]
-    n = min(numbers, default=None)
     if len(known) < len(figures):
         return Reading(mean, n=n)
     half = fmean(known)  # the metrics read the same items, so that their errors may go together
     return Reading(mean, mean - half, mean + half, n)
-
-
-def _half(figure: Reading) -> float | None:
-    return None if figure.low is None or figure.high is None else (figure.high - figure.low) / 2
 
 
 def _comparison(label: str, figure: Reading, base: Reading, claim: Mapping[str, Any]) -> _ClaimComparison:
@@ -200,36 +190,18 @@ def _comparison(label: str, figure: Reading, base: Reading, claim: Mapping[str, 
     if claim.get("stars"):  # a claim about significance: the p-value decides
         return _exactly(label, 1.0 if _is_starred(figure) else -1.0, figure.n)
     if claim.get("absolute"):
-        figure, base = _absolute(figure), _absolute(base)
+        figure, base = figure.absolute(), base.absolute()
     sign = -1.0 if claim.get("sign") == "<" else 1.0
     value = sign * (figure.value - base.value)
     if claim.get("exact"):
         return _exactly(label, value, figure.n)
-    if figure.low is None and base.low is None:
+    if figure.interval is None and base.interval is None:
         return _ClaimComparison(label, value, None, None, figure.n)
     # The distances of the two intervals' ends, added as those of independent figures.
-    below, above = (
-        math.hypot(*distances) for distances in zip(_reach(figure), _reach(base)[::-1], strict=True)
-    )
+    below, above = (math.hypot(*distances) for distances in zip(figure.reach, base.reach[::-1], strict=True))
     if sign < 0:
         below, above = above, below
     return _ClaimComparison(label, value, value - below, value + above, figure.n)
-
-
-def _reach(figure: Reading) -> tuple[float, float]:
-    """How far the interval reaches below and above the figure; 0 where it has none."""
-    if figure.low is None or figure.high is None:
-        return 0.0, 0.0
-    return max(figure.value - figure.low, 0.0), max(figure.high - figure.value, 0.0)
-
-
-def _absolute(figure: Reading) -> Reading:
-    """The size of a figure; an interval that includes 0 begins there."""
-    if figure.low is None or figure.high is None:
-        return Reading(abs(figure.value), n=figure.n, p_value=figure.p_value)
-    ends = sorted((abs(figure.low), abs(figure.high)))
-    low = 0.0 if figure.low <= 0 <= figure.high else ends[0]
-    return Reading(abs(figure.value), low, ends[1], figure.n, figure.p_value)
 
 
 def _answer(compared: Sequence[_ClaimComparison], share: str) -> tuple[_Holds, str]:
@@ -288,5 +260,4 @@ def _rule_in_words(claim: Mapping[str, Any], table: Table) -> str:
 
 
 def _listed(wanted: str | Sequence[str]) -> str:
-    patterns = [wanted] if isinstance(wanted, str) else wanted
-    return ", ".join("all metrics" if pattern == "*" else pattern for pattern in patterns)
+    return ", ".join("all metrics" if pattern == "*" else pattern for pattern in patterns_of(wanted))

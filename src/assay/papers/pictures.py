@@ -27,17 +27,18 @@ _STATIC = "static-embedding"  # word vectors: nothing attends
 def attention_map(audit: Attention, measures: Sequence[Measure]) -> Findings:
     """The share of attention that each block of tokens gives to each block, and to the first token."""
     texts = [record.gold for corpus in audit.corpora for record in corpus.records]
-    rows: dict[Key, dict[str, Any]] = {}
     attending = [one for one in measures if one.metric.backbone and one.metric.paradigm != _STATIC]
-    backbones = {one.metric.backbone: one.label for one in reversed(attending)}
+    backbones = {str(one.metric.backbone): one.label for one in reversed(attending)}
+    rows: dict[Key, dict[str, Any]] = {}
     for backbone, metric in backbones.items():
-        shares = attention_blocks(str(backbone), texts, block=audit.block, length=audit.length)
-        for source, target in np.ndindex(shares.shape[1:]):
-            values = shares[:, source, target]
+        shares = attention_blocks(backbone, texts, block=audit.block, length=audit.length)
+        named = [_tokens(block, audit.block) for block in range(shares.shape[1])]
+        for row, column in np.ndindex(shares.shape[1:]):
+            values = shares[:, row, column]
+            place = f"{named[row]}/{['first token', *named][column]}"
             figure = mean_reading(pl.Series(values[np.isfinite(values)]))
             if figure is not None:
-                to = _tokens(target - 1, audit.block) if target else "first token"
-                rows[metric, f"{_tokens(source, audit.block)}/{to}", "attention", None] = finding(figure)
+                rows[metric, place, "attention", None] = finding(figure)
     return Findings(tuple(backbones.values()), rows)
 
 

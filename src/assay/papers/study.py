@@ -64,8 +64,19 @@ def study(
     limits = quick_limits(measures, session)
     careful = {name: fitted_to_limits(audit, measures, limits) for name, audit in careful.items()}
     done = execute(careful, chosen, session, size="quick", embedded=True, limits=limits)
-    runs = {CAREFUL: Findings.of(done)}
-    for name, given in plan["runs"].items():
+    runs, not_made = _paper_runs(plan["runs"], chosen, folder, limit, session)
+    runs |= {CAREFUL: Findings.of(done), **dict(_pictures(plan, chosen, runs, folder, session))}
+    session.out = out
+    finished = replace(done, about={**done.about, "study": _page(paper, plan, runs, why_not | not_made)})
+    return finished.save(out) if out else finished
+
+
+def _paper_runs(
+    listed: Mapping[str, Any], chosen: Sequence[str], folder: Path | None, limit: int | None, session: Session
+) -> tuple[dict[str, Findings], dict[str, str]]:
+    """The runs by the paper's rule that can be made, and why others cannot."""
+    runs, why_not = {}, {}
+    for name, given in listed.items():
         planned, lack = _planned(given, folder, limit)
         if planned is None:
             why_not[name] = lack
@@ -74,17 +85,24 @@ def study(
             runs[name] = _run(planned, [*chosen, *planned.metrics], session)
         except AuditError as error:
             why_not[name] = str(error)
+    return runs, why_not
+
+
+def _pictures(
+    plan: Mapping[str, Any],
+    chosen: Sequence[str],
+    runs: Mapping[str, Findings],
+    folder: Path | None,
+    session: Session,
+) -> Iterator[tuple[str, Findings]]:
+    """What no audit measures: a captioner's training, where backbones look, how likely each token is."""
     if "propagation" in plan:
-        runs["propagation"] = _propagated(plan["propagation"], session)
+        yield "propagation", _propagated(plan["propagation"], session)
     if "attention" in plan:
-        runs["attention"] = _attention(plan["attention"], chosen, folder)
+        yield "attention", _attention(plan["attention"], chosen, folder)
     if "steps" in plan:
-        runs["steps"] = next_tokens(
-            plan["steps"]["text"], runs, [measure(m) for m in _with(plan["steps"], chosen)]
-        )
-    session.out = out
-    finished = replace(done, about={**done.about, "study": _page(paper, plan, runs, why_not)})
-    return finished.save(out) if out else finished
+        readers = [measure(spec) for spec in _with(plan["steps"], chosen)]
+        yield "steps", next_tokens(plan["steps"]["text"], runs, readers)
 
 
 def _metrics(plan: Mapping[str, Any]) -> list[str]:

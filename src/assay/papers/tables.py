@@ -7,6 +7,7 @@ averaged over places; only a column that the paper itself calls an average is on
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -157,11 +158,10 @@ def _with_average(
     """The figures and their mean, as the paper prints it; where one is missing there is no mean."""
     if len(figures) < len(places):
         return dict(figures)
-    halves = [(figure.high - figure.low) / 2 for figure in figures.values() if figure.low and figure.high]
+    halves = [figure.half for figure in figures.values() if figure.half is not None]
     mean = fmean(figure.value for figure in figures.values())
-    half = sum(half**2 for half in halves) ** 0.5 / len(figures)
-    whole = len(halves) == len(figures)
-    ends = (mean - half, mean + half) if whole else (None, None)
+    half = math.hypot(*halves) / len(figures)
+    ends = (mean - half, mean + half) if len(halves) == len(figures) else (None, None)
     return {**figures, spec["average"]: Reading(mean, *ends)}
 
 
@@ -178,18 +178,14 @@ def _places(
 
 def _own_places(spec: Mapping[str, Any]) -> list[CellPlace]:
     """Places that the study names: a slice alone, or a table of what differs from place to place."""
-    listed = []
-    named = spec.get("places", {})
-    for label, given in named.items() if isinstance(named, dict) else ():
-        own = {"slice": given} if isinstance(given, str) else dict(given)
-        common = {
-            "run": spec.get("run", ""),
-            "scale": spec.get("scale", 1.0),
-            "statistic": spec.get("statistic", ""),
-            "slice": spec.get("slice", ""),
-        }
-        listed.append(CellPlace(label, **common | own))
-    return listed
+    common = {
+        "run": spec.get("run", ""), "scale": spec.get("scale", 1.0), "statistic": spec.get("statistic", ""),
+        "slice": spec.get("slice", ""),
+    }  # fmt: skip
+    return [
+        CellPlace(label, **common | ({"slice": given} if isinstance(given, str) else dict(given)))
+        for label, given in spec.get("places", {}).items()
+    ]
 
 
 def _matching(spec: Mapping[str, Any], runs: Mapping[str, Findings]) -> list[CellPlace]:
@@ -197,10 +193,9 @@ def _matching(spec: Mapping[str, Any], runs: Mapping[str, Findings]) -> list[Cel
     findings = runs.get(spec["run"])
     if findings is None:
         return []
-    patterns = [spec["each"]] if isinstance(spec["each"], str) else spec["each"]
     listed = spec.get("by", spec["statistic"])  # the statistic whose slices are taken
     slices = dict.fromkeys(slice_ for _, slice_, statistic, _ in findings.rows if statistic == listed)
-    matching = [slice_ for slice_ in slices if any(_fits(slice_, pattern) for pattern in patterns)]
+    matching = [slice_ for slice_ in slices if any(_fits(slice_, part) for part in patterns_of(spec["each"]))]
     return [
         CellPlace(
             f"{_label(slice_, spec)} {line}".strip(), spec["run"], slice_, spec["statistic"],
@@ -209,6 +204,16 @@ def _matching(spec: Mapping[str, Any], runs: Mapping[str, Findings]) -> list[Cel
         for line in spec.get("lines", [""])
         for slice_ in matching
     ]  # fmt: skip
+
+
+def patterns_of(wanted: str | Sequence[str]) -> Sequence[str]:
+    """The patterns that a data file gives, one or several."""
+    return [wanted] if isinstance(wanted, str) else wanted
+
+
+def fits(name: str, wanted: str | Sequence[str]) -> bool:
+    """Whether a name matches one of the patterns that a data file gives."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns_of(wanted))
 
 
 def _fits(slice_: str, pattern: str) -> bool:
@@ -323,17 +328,11 @@ def _sides(
     """The words of a category whose gap is significant, above 0 and below it."""
     above: list[str] = []
     below: list[str] = []
-    for _, slice_, statistic, versus in findings.rows:
-        if statistic != spec["statistic"] or versus is not None or not slice_.startswith(f"{category}/"):
-            continue
+    asked = [slice_ for _, slice_, statistic, _ in findings.rows if statistic == spec["statistic"]]
+    for slice_ in dict.fromkeys(slice_ for slice_ in asked if slice_.startswith(f"{category}/")):
         gap = findings.read(metric, slice_, spec["statistic"])
         tested = findings.read(metric, slice_, spec["words"]["p_value"])
-        if (
-            gap
-            and tested
-            and tested.value < spec["words"]["alpha"]
-            and slice_.partition("/")[2] not in above + below
-        ):
+        if gap and tested and tested.value < spec["words"]["alpha"]:
             (above if gap.value > 0 else below).append(slice_.partition("/")[2])
     return above, below
 
