@@ -12,6 +12,7 @@ from assay.models.weights import present
 from assay.perturbations.noise import NamedEntitySwitching
 from assay.perturbations.released import (
     ReleasedEntitySwitching,
+    ReleasedGenericEntity,
     ReleasedNgrams,
     ReleasedNounSwitching,
     ReleasedRepetition,
@@ -85,3 +86,14 @@ def test_the_papers_rule_asks_for_them() -> None:
         for rule in ("paper", "careful")
     }
     assert signatures == {"paper": {"repeated-ending-released"}, "careful": {"repeated-ending"}}
+
+
+def test_entities_become_generic_phrases_without_their_article() -> None:
+    """Two phrases of each kind; an article goes with the name that it stands before, a day stays."""
+    made = {ReleasedGenericEntity(1.0).perturb(record(LISTED), seed) for seed in range(20)}
+    assert all(text and text.count("person") == 3 and text.count("place") == 1 for text in made)
+    assert all(text and text.endswith("on Monday.") for text in made)
+    assert {str(text).split()[0] for text in made} == {"A", "Some"}
+    by_river = ReleasedGenericEntity(1.0).perturb(record("She swam in the Danube."), 1)
+    assert by_river is not None
+    assert by_river.split()[:4] in (["She", "swam", "in", "a"], ["She", "swam", "in", "some"])

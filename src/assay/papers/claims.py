@@ -28,6 +28,12 @@ _KEYS = frozenset(
 )
 _NAMED = 4  # significant figures that are named
 _SHARES = ("every", "most", "some", "none")
+_METRICS = {"*": "all metrics"}
+# How a rule is worded by its share: whose figures, and what they do.
+_HOW_MANY = {
+    "every": ("every figure", "lies", "has"), "most": ("most figures", "lie", "have"),
+    "some": ("some figure", "lies", "has"), "none": ("no figure", "lies", "has"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,19 +251,15 @@ def _numbers(compared: Sequence[_ClaimComparison]) -> str:
 
 def _rule_in_words(claim: Mapping[str, Any], table: Table) -> str:
     """How the claim is tested."""
-    share = claim.get("share", "every")
+    whose = ", ".join(_METRICS.get(name, name) for name in patterns_of(claim.get("metrics", "*")))
     if "than_places" in claim:
         places = f"at {claim['places']} than at {claim['than_places']}"
-        return f"{table.name}: the share of figures with p <= {STAR} is larger {places}"
+        return f"{table.name}: the share of figures of {whose} with p <= {STAR} is larger {places}"
+    many, lies, has = _HOW_MANY[claim.get("share", "every")]
     if claim.get("stars"):
-        return f"{table.name}: {share} figure has p <= {STAR}"
+        return f"{table.name}: {many} of {whose} {has} p <= {STAR}"
     side = "below" if claim.get("sign") == "<" else "above"
     base = f"that at {claim['at_place']}" if "at_place" in claim else number(float(claim.get("bound", 0.0)))
     if "than" in claim:
-        than = claim["than"] if isinstance(claim["than"], str) else ", ".join(claim["than"])
-        base = f"the mean of {than} at the same place"
-    return f"{table.name}: {share} figure of {_listed(claim.get('metrics', '*'))} lies surely {side} {base}"
-
-
-def _listed(wanted: str | Sequence[str]) -> str:
-    return ", ".join("all metrics" if pattern == "*" else pattern for pattern in patterns_of(wanted))
+        base = f"the mean of {', '.join(patterns_of(claim['than']))} at the same place"
+    return f"{table.name}: {many} of {whose} {lies} surely {side} {base}"

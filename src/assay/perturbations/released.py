@@ -16,6 +16,7 @@ from string import punctuation
 from typing import TYPE_CHECKING, Any
 
 from assay.core import Perturbation, Record
+from assay.datasets.lexicon import capitalised
 from assay.language import split_sentences_of
 from assay.models.weights import resolve_tokenizer
 from assay.perturbations import edit
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 _LENGTH = 256  # tokens of a string of frequent n-grams
 _LISTED = 10  # times `level`: how many n-grams are looked at before those with marks are left out
 _ENDING = 4  # words that are repeated
+_ARTICLES = ("a", "an", "the")
+# What an entity of each of spaCy's kinds becomes.
+_GENERIC = dict.fromkeys(("FAC", "GPE", "LOC"), ("a", "place")) | {
+    "ORG": ("an", "organization"), "PERSON": ("a", "person"), "PRODUCT": ("a", "product"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,31 @@ class ReleasedNounSwitching(Perturbation):
         return _with_words(
             parse, {at: parse.tokens[other].text for at, other in zip(places, moved, strict=True)}
         )
+
+
+@dataclass(frozen=True)
+class ReleasedGenericEntity(Perturbation):
+    """Each entity of five kinds becomes, with probability `level`, some generic phrase; its article goes."""
+
+    name = "generic-named-entity-released"
+    criterion = "consistency"
+
+    level: float = 1.0
+
+    def apply(self, record: Record, rng: Random) -> str | None:
+        parse = edit.read(record.gold)
+        cuts = []
+        for entity in parse.entities:
+            if entity.label not in _GENERIC or rng.random() >= self.level:
+                continue
+            article, noun = _GENERIC[entity.label]
+            has_article = entity.start > 0 and parse.tokens[entity.start - 1].text.lower() in _ARTICLES
+            first = entity.start - has_article
+            phrase = f"{rng.choice(('some', article))} {noun}"
+            if first == parse.first_word(parse.sentence_of(entity.start)):
+                phrase = capitalised(phrase)
+            cuts.append((parse.tokens[first].start, parse.tokens[entity.end - 1].end, phrase))
+        return edit.splice(record.gold, cuts)
 
 
 def _with_words(parse: Text, words: dict[int, str]) -> str:
@@ -176,7 +207,8 @@ def _tokenizer(name: str) -> Any:
 
 
 # The noises of the stress tests that are made otherwise under the paper's rule.
-SWITCHES: Mapping[str, type[ReleasedEntitySwitching | ReleasedNounSwitching]] = {
+AS_RELEASED: Mapping[str, type[ReleasedEntitySwitching | ReleasedNounSwitching | ReleasedGenericEntity]] = {
     "named-entity-switching": ReleasedEntitySwitching,
     "noun-switching": ReleasedNounSwitching,
+    "generic-named-entity": ReleasedGenericEntity,
 }

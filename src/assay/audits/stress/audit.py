@@ -40,7 +40,7 @@ from assay.models.nlp import parse
 from assay.names.registry import perturbation_class, perturbation_classes, plugged
 from assay.perturbations.diverge import LM_DIVERGE
 from assay.perturbations.ratio import alignment, noise_ratio
-from assay.perturbations.released import SWITCHES
+from assay.perturbations.released import AS_RELEASED
 from assay.recipe import generator
 from assay.vocabulary import Language, Rule, Task
 
@@ -206,8 +206,8 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
             # MAUVE reads the last token, so the paper never moves the last sentence of open-ended text.
             options = {"last": (task != "open-ended" and not self.units) or noise.endswith("-all")}
             noise = "sentence-switching"
-        is_released = self.rule == "paper" and noise in SWITCHES
-        kind: Any = SWITCHES[noise] if is_released else perturbation_class(noise)
+        is_released = self.rule == "paper" and noise in AS_RELEASED
+        kind: Any = AS_RELEASED[noise] if is_released else perturbation_class(noise)
         perturbation: Perturbation = kind(level=level, **options)
         return perturbation
 
