@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: audit test check bench soak redteam lock check-lock install-locked advisories sbom install-test docs calibration parity foreign atlas validity clean
+.PHONY: audit test check bench soak redteam lock check-lock install-locked advisories sbom install-test docs calibration parity foreign libraries atlas validity clean
 
 audit: $(STAMP)
 	$(BIN)/assay audit --out assay-run
@@ -67,6 +67,10 @@ parity: $(DEV)
 # Ours against other packages on thousands of made and real texts: how many scores are equal.
 foreign: $(DEV)
 	$(BIN)/python tests/foreign/run.py
+
+# Objects of other libraries in assay.wrap, with the libraries themselves in environments of their own.
+libraries: $(DEV)
+	$(BIN)/python tests/foreign/libraries.py
 
 # The site, in site/; needs no network once its packages are installed.
 docs: $(DEV)

@@ -98,6 +98,10 @@ def test_nltk_is_given_words_not_letters() -> None:
     )
     expected = [bleu.sentence_gleu([ref.split()], text.split()) for text, ref in pairs()]
     assert one(assay.wrap(bleu.sentence_gleu)) == pytest.approx(expected)
+    sentence_bleu = pytest.importorskip("nltk.translate.bleu_score").sentence_bleu
+    two = {"weights": (0.5, 0.5)}
+    expected = [sentence_bleu([ref.split()], text.split(), **two) for text, ref in pairs()]
+    assert one(assay.wrap(sentence_bleu, **two)) == pytest.approx(expected)
     assert one(assay.wrap(meteor.edit_distance)) == [-float(meteor.edit_distance(*pair)) for pair in pairs()]
 
 
@@ -222,6 +226,39 @@ def test_evaluate() -> None:
     module = Overlap()
     assert scores(assay.wrap(module, output="best", name="overlap")) == pytest.approx([5 / 6, 2 / 3])
     assert scores(assay.wrap(module, output="worst", name="overlap")) == pytest.approx([2 / 6, 2 / 3])
+
+
+def test_evaluates_ter_and_bertscore_by_their_names_and_keywords() -> None:
+    evaluate = pytest.importorskip("evaluate")
+    datasets = pytest.importorskip("datasets")
+    metrics = pytest.importorskip("sacrebleu.metrics")
+
+    class Module(evaluate.Metric):  # what `evaluate.load` gives, without the hub
+        def _info(self) -> object:
+            text = datasets.Value("string")
+            features = datasets.Features({"predictions": text, "references": datasets.Sequence(text)})
+            return evaluate.MetricInfo(description="", citation="", inputs_description="", features=features)
+
+    class Ter(Module):
+        def _compute(self, predictions: list[str], references: list[list[str]]) -> dict[str, float]:
+            streams = [list(stream) for stream in zip(*references, strict=True)]
+            return {"score": metrics.TER().corpus_score(predictions, streams).score, "num_edits": 1.0}
+
+    class Bertscore(Module):
+        def _compute(
+            self, predictions: list[str], references: list[list[str]], lang: str, model_type: str = ""
+        ) -> dict[str, object]:
+            assert (lang, model_type) == ("en", "tiny")
+            pairs = zip(predictions, references, strict=True)
+            shares = [
+                len(set(text.split()) & set(refs[0].split())) / len(text.split()) for text, refs in pairs
+            ]
+            return {"f1": shares, "precision": [0.0] * len(shares), "hashcode": "none"}
+
+    expected = [-metrics.TER().sentence_score(text, [ref]).score for text, ref in pairs()]
+    assert one(assay.wrap(Ter(), output="score")) == pytest.approx(expected)  # an error rate, by its name
+    options = {"output": "f1", "lang": "en", "model_type": "tiny"}
+    assert one(assay.wrap(Bertscore(), **options)) == pytest.approx([5 / 6, 2 / 3])
 
 
 def test_sacrebleu() -> None:
