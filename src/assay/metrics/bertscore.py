@@ -19,6 +19,7 @@ from assay.datasets.records import embedded_records
 from assay.errors import DataError, MetricError, SpecError, WeightsError
 from assay.files import file_digest, toml_file
 from assay.metrics.base import Neural, matching_explanation, scored
+from assay.metrics.text import distinct_texts
 from assay.models.encoder import Differentiable, Embedded, Matrix, Texts, embed, encode_pairs
 from assay.models.lazy import torch
 from assay.models.loading import plain_folder, read_config
@@ -133,7 +134,7 @@ class BertScore(Neural, Metric):
     def _score(self, samples: Sequence[Sample]) -> Scores:
         loaded = self.load_model()
         weigh = self._weigher(loaded)
-        clean = {text: self._clean(text, loaded) for s in samples for text in (s.hypothesis, *s.references)}
+        clean = {text: self._clean(text, loaded) for text in distinct_texts(samples)}
         known = embed(loaded, list(clean.values()), self.overlong)
         answers = []
         for sample in samples:

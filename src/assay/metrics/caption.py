@@ -56,6 +56,12 @@ class DocumentFrequencies:
         return math.log(self.documents) - math.log(max(1, self.counts.get(gram, 0)))
 
 
+def _grams_of(texts: Sequence[str], tokenize: Tokenize) -> set[Gram]:
+    """Return the n-grams of one item's references, each once however often they have it."""
+    orders = chain.from_iterable(order_counts(text, tokenize) for text in texts)
+    return set(chain.from_iterable(orders))
+
+
 # A caption's tf-idf weights with their norm, by order, and its length (pycocoevalcap counts bigrams).
 Vector = tuple[list[tuple[dict[Gram, float], float]], int]
 
@@ -73,10 +79,8 @@ def similarity(hyp: Vector, ref: Vector, *, clipped: bool) -> float:
     for (weights, norm), (others, other_norm) in zip(hyp[0], ref[0], strict=True):
         # In the hypothesis' order: the sum of a set's members would depend on the hash seed.
         shared = [gram for gram in weights if gram in others]
-        if clipped:
-            product = sum(min(weights[gram], others[gram]) * others[gram] for gram in shared)
-        else:
-            product = sum(weights[gram] * others[gram] for gram in shared)
+        least = {gram: min(weights[gram], others[gram]) for gram in shared} if clipped else weights
+        product = sum(least[gram] * others[gram] for gram in shared)
         if norm and other_norm:
             total += product / (norm * other_norm)
     if clipped:
@@ -105,10 +109,7 @@ class Cider(JavaBacked, Metric):
         if len(references) == 1:  # one set of texts that all items share: each of them is a document
             references = [(text,) for text in references[0]]
         items, tokenize = self.prepared([Sample("", texts) for texts in references])
-        counts: Counter[Gram] = Counter()
-        for item in items:  # an n-gram counts once per item, however often its references have it
-            orders = (order for text in item.references for order in order_counts(text, tokenize))
-            counts.update({gram for order in orders for gram in order})
+        counts = Counter(chain.from_iterable(_grams_of(item.references, tokenize) for item in items))
         return replace(self, table=DocumentFrequencies(len(items), counts))
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
@@ -176,15 +177,6 @@ def images_of(samples: Sequence[Sample]) -> list[Image]:
 def image_vectors(loaded: Loaded, images: Sequence[Image]) -> dict[str, Floats]:
     """Return one unit vector per distinct image, by its digest."""
     by_digest = {image.digest: image for image in images}
-    processor = image_processor(loaded.path)
-
-    def encode(digests: list[str]) -> list[Matrix]:
-        def forward(batch: list[int]) -> list[Any]:
-            some = [by_digest[digests[index]] for index in batch]
-            return _features(loaded.model.get_image_features(**pixels(processor, some).to(loaded.device)))
-
-        vectors = in_batches([1] * len(digests), forward, _IMAGES)
-        return [unit(np.asarray(vector)).astype(np.float32) for vector in vectors]
 
     def encode_new(digests: list[str]) -> list[Embedded]:
         """Take what the disk has; encode and keep the rest, some thousands at a time."""
@@ -194,13 +186,25 @@ def image_vectors(loaded: Loaded, images: Sequence[Image]) -> dict[str, Floats]:
         fresh = [name for name in digests if name not in vectors]
         for start in range(0, len(fresh), _KEPT):
             some = fresh[start : start + _KEPT]
-            new = dict(zip(some, encode(some), strict=True))
+            new = dict(zip(some, _encoded(loaded, [by_digest[name] for name in some]), strict=True))
             keep({mark + name: vector.tobytes() for name, vector in new.items()})
             vectors |= new
         return [Embedded((), vectors[name][None]) for name in digests]
 
     known = remembered((loaded.serial, "image"), by_digest, encode_new)
     return {digest: embedded.vectors[0].astype(np.float64) for digest, embedded in known.items()}
+
+
+def _encoded(loaded: Loaded, images: Sequence[Image]) -> list[Matrix]:
+    """Return one unit vector per image, as the model has it."""
+    processor = image_processor(loaded.path)
+
+    def forward(batch: list[int]) -> list[Any]:
+        inputs = pixels(processor, [images[index] for index in batch]).to(loaded.device)
+        return _features(loaded.model.get_image_features(**inputs))
+
+    vectors = in_batches([1] * len(images), forward, _IMAGES)
+    return [unit(np.asarray(vector)).astype(np.float32) for vector in vectors]
 
 
 def text_vectors(
@@ -241,7 +245,7 @@ class _ImageText(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         loaded, images = self.load_model(), images_of(samples)
         pictures = image_vectors(loaded, images)
-        texts = [self.prefix + text for s in samples for text in (s.hypothesis, *s.references)]
+        texts = [self.prefix + text for text in distinct_texts(samples)]
         vectors, cuts = text_vectors(loaded, texts, self.overlong)
         values: list[Any] = []
         for sample, image in zip(samples, images, strict=True):

@@ -92,7 +92,7 @@ class MoverScore(Neural, Metric):
     def score(self, samples: Sequence[Sample]) -> Scores:
         """Return the mean or best over the references; None where a text has no token of weight."""
         loaded = self.load_model()
-        known = embed(loaded, [t for s in samples for t in (s.hypothesis, *s.references)], self.overlong)
+        known = embed(loaded, distinct_texts(samples), self.overlong)
         clouds = {text: self._cloud(embedded, loaded) for text, embedded in known.items()}
 
         def compare(hypothesis: str, reference: str) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 from assay.core import Floats, Metric, Sample, Scores
 from assay.errors import WeightsError
 from assay.metrics.base import Neural, Shortened, scored, softmax
-from assay.metrics.text import segments
+from assay.metrics.text import reference_pairs, segments
 from assay.models.encoder import logits
 from assay.models.lazy import torch
 from assay.models.nlp import split_sentences
@@ -81,7 +81,7 @@ class Nli(_Entailment):
     precision: Precision = "float32"
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
+        pairs = [both for h, r in reference_pairs(samples) for both in ((r, h), (h, r))]
         chances, cuts = self.entailment(pairs)
         answers = []
         for part in segments(2 * len(sample.references) for sample in samples):

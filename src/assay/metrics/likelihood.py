@@ -13,7 +13,7 @@ import numpy as np
 from assay.core import Explanation, Metric, Sample, Scores
 from assay.errors import MetricError, SpecError, suggest
 from assay.metrics.base import Neural, Shortened, scored
-from assay.metrics.text import Reduce, reduced, segments
+from assay.metrics.text import Reduce, reduced, reference_pairs, segments
 from assay.models.encoder import Differentiable, Texts
 from assay.models.lazy import torch
 from assay.models.likelihood import LogProbs, TokenRow, causal, masked, pieces, start_id, translated
@@ -253,7 +253,7 @@ class _Rewriting(Neural, Metric):
         if "references" not in self.needs:
             values, cuts = self.log_likelihoods([(s.source or "", s.hypothesis) for s in samples])
             return Scores(values, {"truncated": cuts})
-        pairs = [p for s in samples for t in s.references for p in ((t, s.hypothesis), (s.hypothesis, t))]
+        pairs = [both for h, r in reference_pairs(samples) for both in ((r, h), (h, r))]
         values, cuts = self.log_likelihoods(pairs)
         parts = segments(2 * len(sample.references) for sample in samples)
         return scored((self._both_ways(values[part]), sum(cuts[part])) for part in parts)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from assay.core import Floats, Metric, Sample
 from assay.errors import SpecError
 from assay.metrics.coco import JavaBacked
-from assay.metrics.text import Counts, Tokenize, reduced, segments, tokens, word_counts
+from assay.metrics.text import Counts, Tokenize, by_reference, reduced, reference_pairs, tokens, word_counts
 from assay.vocabulary import NonNegative
 
 Symbols = str | tuple[str, ...]
@@ -378,13 +378,14 @@ def _counts(hypotheses: Sequence[Symbols], references: Sequence[Symbols], n: int
 
 def pair_statistics(samples: Sequence[Sample], n: int, word_order: int, lowercase: bool) -> _Integers:
     """Return counts per (sample, reference): of characters, then of words, in sacreBLEU's layout."""
-    hypotheses = [sample.hypothesis for sample in samples for _ in sample.references]
-    references = [text for sample in samples for text in sample.references]
+    texts = list(chain.from_iterable(reference_pairs(samples)))  # a hypothesis and a reference by turns
     if lowercase:
-        hypotheses, references = [*map(str.lower, hypotheses)], [*map(str.lower, references)]
-    counts = [_counts([*map(_letters, hypotheses)], [*map(_letters, references)], n)]
+        texts = [text.lower() for text in texts]
+    letters = [_letters(text) for text in texts]
+    counts = [_counts(letters[::2], letters[1::2], n)]
     if word_order:
-        counts.append(_counts([*map(_words, hypotheses)], [*map(_words, references)], word_order))
+        words = [_words(text) for text in texts]
+        counts.append(_counts(words[::2], words[1::2], word_order))
     return np.concatenate(counts, axis=1)
 
 
@@ -422,13 +423,11 @@ def best_statistics(
     """Return each sample's counts against the reference with the best F, the first of equals."""
     statistics = pair_statistics(samples, n, word_order, lowercase)
     values = chrf_scores(statistics, beta)
-    parts = segments(len(sample.references) for sample in samples)
-    return statistics[[part.start + int(np.argmax(values[part])) for part in parts]]
+    return statistics[[part.start + int(np.argmax(values[part])) for part in by_reference(samples)]]
 
 
 def _best(samples: Sequence[Sample], values: Floats) -> list[float | None]:
-    parts = segments(len(sample.references) for sample in samples)
-    return [reduced(values[part].tolist(), "max") for part in parts]
+    return [reduced(values[part].tolist(), "max") for part in by_reference(samples)]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from assay.core import Explanation, Floats, Metric, Sample, Scores
 from assay.errors import SpecError, WeightsError
 from assay.metrics.base import Neural, Shortened, reduced_scores
-from assay.metrics.text import Reduce
+from assay.metrics.text import Reduce, reference_pairs
 from assay.models.encoder import Differentiable, Texts, logits
 from assay.models.estimator import Estimator, EstimatorOutput, checkpoint_digest, load_estimator, read_groups
 from assay.models.lazy import torch
@@ -49,8 +49,7 @@ class _Regressor(Neural, Metric):
         return (references, hypotheses) if self.first == "reference" else (hypotheses, references)
 
     def score(self, samples: Sequence[Sample]) -> Scores:
-        pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
-        values, cuts = logits(self.load_model(), *self._ordered(pairs), self.overlong)
+        values, cuts = logits(self.load_model(), *self._ordered(reference_pairs(samples)), self.overlong)
         return reduced_scores(values[:, 0], cuts, [sample.references for sample in samples], self.reduce)
 
     def differentiable(self) -> Differentiable:
@@ -276,13 +275,11 @@ class _Comet(Neural, Metric):
 
     def _joint_scores(self, estimator: Estimator, groups: Sequence[_Group]) -> tuple[Floats, list[int]]:
         """Return one score per list of texts that are read jointly, and the ids cut."""
-        distinct = list(dict.fromkeys(group for some in groups for group in some))
+        distinct = list(dict.fromkeys(chain.from_iterable(groups)))
         known = dict(zip(distinct, read_groups(estimator, distinct, self.overlong), strict=True))
         readings = [[known[group] for group in some] for some in groups]
-        if estimator.kind == "xcomet_metric":
-            values = [_xcomet_score(estimator, some) for some in readings]
-        else:
-            values = [float(np.mean([reading.score for reading in some])) for some in readings]
+        score = _xcomet_score if estimator.kind == "xcomet_metric" else _mean_score
+        values = [score(estimator, some) for some in readings]
         return np.array(values), [sum(reading.cut for reading in some) for some in readings]
 
     def explain(self, sample: Sample) -> Explanation | None:
@@ -300,21 +297,24 @@ class _Comet(Neural, Metric):
 
     def _vector_scores(self, estimator: Estimator, groups: Sequence[_Group]) -> tuple[Floats, list[int]]:
         """Estimate from [hyp; ref; hyp*ref; |hyp-ref|; hyp*src; |hyp-src|], or the same without ref."""
-        encoder, distinct = estimator.encoder, list(dict.fromkeys(t for *_, texts in groups for t in texts))
+        if not groups:
+            return np.empty(0), []
+        texts_read = [texts for *_, texts in groups]
+        encoder, distinct = estimator.encoder, list(dict.fromkeys(chain.from_iterable(texts_read)))
         rows, cuts = framed_rows(encoder, distinct, self.overlong)
-
         vectors = forward_rows(encoder, rows, lambda ids, mask: list(estimator.pooled(ids, mask).float()))
         vector, cut = (dict(zip(distinct, column, strict=True)) for column in (vectors, cuts))
-        features = []
-        for *_, texts in groups:
-            hyp, *others = (vector[text] for text in (texts[0], *texts[:0:-1]))
-            pairs = [part for other in others for part in (hyp * other, (hyp - other).abs())]
-            features.append(torch.cat([hyp, others[0], *pairs]))
-        if not features:
-            return np.empty(0), []
+        features = [_combined([vector[text] for text in texts]) for texts in texts_read]
         with torch.inference_mode():
             values = estimator.head(torch.stack(features))[:, 0].double().cpu().numpy()
-        return np.asarray(values), [sum(cut[text] for text in texts) for *_, texts in groups]
+        return np.asarray(values), [sum(cut[text] for text in texts) for texts in texts_read]
+
+
+def _combined(vectors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return what the estimator reads of the vectors of hypothesis, source and reference, if there is one."""
+    hypothesis, *others = vectors[0], *vectors[:0:-1]
+    pairs = [part for other in others for part in (hypothesis * other, (hypothesis - other).abs())]
+    return torch.cat([hypothesis, others[0], *pairs])
 
 
 # XCOMET's weights: of the scores from source, reference and both, and of the errors (Guerreiro et al. 2024).
@@ -349,6 +349,10 @@ def error_spans(labels: Floats, names: Sequence[str]) -> list[tuple[int, int, st
             spans.append((start, place - 1, names[int(labels[start].argmax()) - 1]))
             start = None
     return spans
+
+
+def _mean_score(estimator: Estimator, readings: Sequence[EstimatorOutput]) -> float:
+    return float(np.mean([reading.score for reading in readings]))
 
 
 def _xcomet_score(estimator: Estimator, readings: Sequence[EstimatorOutput]) -> float:

@@ -17,7 +17,17 @@ from assay.core import Metric, Sample, Scores
 from assay.errors import TextError
 from assay.files import toml_file
 from assay.metrics.ngram import coco_bleu, count_matches
-from assay.metrics.text import Counts, Tokenize, f_measure, memo, reduced, segments, tokens, word_counts
+from assay.metrics.text import (
+    Counts,
+    Tokenize,
+    by_reference,
+    f_measure,
+    memo,
+    reduced,
+    reference_pairs,
+    tokens,
+    word_counts,
+)
 
 COCO_BETA = 1.2  # pycocoevalcap's ROUGE-L puts more weight on recall
 # Of a question's parts; function words have what is left of 1, to the bit.
@@ -93,10 +103,10 @@ class _Answerability(Metric):
         """Return one number per (hypothesis, reference)."""
 
     def score(self, samples: Sequence[Sample]) -> list[float | None]:
-        pairs = [(sample.hypothesis, text) for sample in samples for text in sample.references]
+        pairs = reference_pairs(samples)
         both = zip(answerability(pairs), self.fluency(pairs), strict=True)
         values = [self.delta * answerable + (1 - self.delta) * fluent for answerable, fluent in both]
-        return [reduced(values[part], "max") for part in segments(len(s.references) for s in samples)]
+        return [reduced(values[part], "max") for part in by_reference(samples)]
 
 
 @dataclass(frozen=True)

@@ -66,17 +66,8 @@ def tokens(text: str, tokenize: Tokenize, lowercase: bool = False, stemmer: bool
 
 
 def _split(text: str, tokenize: Tokenize) -> Sequence[str]:
-    if tokenize == "split":
-        return text.split()
-    if tokenize == "rouge":
-        return re.findall(r"[a-z0-9]+", text.lower())
-    if tokenize == "unicode":
-        return re.findall(r"\w+", text.lower())
-    if tokenize == "ptb":
-        return ptb_tokens(text)
-    if tokenize == "13a":
-        return _tokens_13a(text.rstrip())
-    return cast(str, _sacrebleu_tokenizer(tokenize)(text.rstrip())).split()
+    own = _SPLITTERS.get(tokenize)
+    return own(text) if own else cast(str, _sacrebleu_tokenizer(tokenize)(text.rstrip())).split()
 
 
 # sacreBLEU's 13a (mteval-v13a.pl). Its patterns look no farther than the next character, so that they may be
@@ -96,6 +87,15 @@ def _tokens_13a(text: str) -> list[str]:
         for entity, character in _ENTITIES:
             line = line.replace(entity, character)
     return [part for word in line.split() for part in ((word,) if word.isalnum() else _split_13a(word))]
+
+
+_SPLITTERS: dict[Tokenize, Callable[[str], Sequence[str]]] = {
+    "split": str.split,
+    "rouge": lambda text: re.findall(r"[a-z0-9]+", text.lower()),
+    "unicode": lambda text: re.findall(r"\w+", text.lower()),
+    "ptb": ptb_tokens,
+    "13a": lambda text: _tokens_13a(text.rstrip()),
+}
 
 
 @lru_cache(maxsize=200_000)
@@ -209,6 +209,16 @@ def compare_references(
 def distinct_texts(samples: Iterable[Sample]) -> list[str]:
     """Return each hypothesis and reference of the samples once."""
     return list(dict.fromkeys(text for sample in samples for text in (sample.hypothesis, *sample.references)))
+
+
+def reference_pairs(samples: Iterable[Sample]) -> list[tuple[str, str]]:
+    """Return each hypothesis with each of its references."""
+    return [(sample.hypothesis, text) for sample in samples for text in sample.references]
+
+
+def by_reference(samples: Iterable[Sample]) -> Iterator[slice]:
+    """Iterate over the places that the pairs of each sample have among `reference_pairs`."""
+    return segments(len(sample.references) for sample in samples)
 
 
 def with_texts(samples: Iterable[Sample], texts: Mapping[str, str]) -> list[Sample]:
