@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from assay.core import Limits
-from assay.reading.answers import Outcome, Slice, slice_outcomes
+from assay.reading.answers import Outcome, slice_outcomes
 from assay.reading.decisions import Decisions, decisions_of
 from assay.reading.lines import Ranking
 from assay.reading.names import shown
@@ -22,8 +22,8 @@ from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
 from assay.reading.shipped import AGREEMENT, load_atlas
 from assay.reading.text import number
-from assay.reading.verdicts import JudgedRow, checks, rows_of
-from assay.statistics.estimates import proportion_interval
+from assay.reading.verdicts import JudgedRow, Slice, checks, rows_of
+from assay.statistics.estimates import share_interval
 
 STATIC = ("embedding-average", "vector-extrema", "greedy-matching", "wmd", "wmd-relaxed", "sms")
 OMISSIONS = (
@@ -178,10 +178,9 @@ def pretrained_are_less_fair() -> Told:
     for name, metrics in (("pretrained", pretrained_metrics()), ("surface", surface_metrics())):
         rows = [row for row in checks(atlas(), "fairness") if row["metric"] in metrics]
         shares[name] = sum(row["verdict"] == "fail" for row in rows), len(rows)
-    intervals = {name: proportion_interval(*counts) for name, counts in shares.items()}
-    first, second = intervals["pretrained"], intervals["surface"]
-    if first is None or second is None:
+    if not all(asked for _, asked in shares.values()):
         return UNMEASURED, "no metric here was asked."
+    first, second = (share_interval(failed / asked, asked) for failed, asked in shares.values())
     answer = HOLDS if first.low > second.high else FAILS if first.high < second.low else UNKNOWN
     return answer, "; ".join(
         f"{name}: {bad} of {n} questions failed" for name, (bad, n) in shares.items()

@@ -18,13 +18,13 @@ import polars as pl
 from atlas_claims import atlas, claim_lines, outcomes, static_metrics, surface_metrics, task_rankings
 
 from assay.core import Estimate
-from assay.reading.answers import Slice, answers, subject_of
+from assay.reading.answers import answers, subject_of
 from assay.reading.atlas import blind_together, options_of
 from assay.reading.lines import EVERYTHING, Line, counted, listed, unfair_to, with_interval
 from assay.reading.names import shown_names
 from assay.reading.shipped import atlas_table, load_atlas
 from assay.reading.text import amount, interval, number
-from assay.reading.verdicts import audits_of, checks
+from assay.reading.verdicts import Slice, audits_of, checks
 from assay.report.plain import markdown_table
 
 FOLDER = Path(__file__).parent

@@ -118,7 +118,7 @@ def test_the_price_of_an_unfair_metric_is_named() -> None:
         (
             (line("one"), line("other", merit=80.2)),
             20,
-            "All 2 metrics decide alike, and nothing else tells them apart.",
+            "These 2 metrics decide alike, and nothing else tells them apart.",
         ),
     ],
 )

@@ -15,7 +15,7 @@ from assay.grouping import grouped
 from assay.reading.lines import EVERYTHING, People
 from assay.reading.results import StoredRun
 from assay.reading.shipped import AGREEMENT, identity, public_ratings
-from assay.reading.verdicts import JudgedRow, metric_of, rows_of
+from assay.reading.verdicts import JudgedRow, metric_of, rows_of, rows_with
 from assay.vocabulary import TASKS
 
 
@@ -29,7 +29,7 @@ class Ratings:
     @classmethod
     def of(cls, run: StoredRun) -> Ratings:
         """Those of a run; the atlas has the figures of public ratings among its own findings."""
-        alone = [row for row in rows_of(run) if row["statistic"] == AGREEMENT and row["versus"] is None]
+        alone = rows_with(rows_of(run), statistic=AGREEMENT, versus=None)
         texts = [row for row in alone if row.start == "example"]
         within = [row for row in texts if row.last == "by-document"]
         public = grouped((row for row in alone if row.start in TASKS), metric_of)
@@ -38,9 +38,9 @@ class Ratings:
     def on(self, task: str, compared: Collection[str], *, is_own: bool) -> dict[str, People]:
         """The agreement of every metric that has one on the texts of a task.
 
-        Ratings of the user's own stand for the user's file, and for all tasks together.
+        Ratings of the user's own stand for tables about the user's texts, and for all tasks together.
         """
-        if is_own or (self.own and task == EVERYTHING):
+        if self.own and (is_own or task == EVERYTHING):
             return _on_shared(self.own, compared, is_public=False)
         rows = [row for rows in self.public.values() for row in rows if task in (EVERYTHING, row.start)]
         return _on_shared(grouped(rows, metric_of), compared, is_public=True)

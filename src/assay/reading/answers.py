@@ -15,11 +15,10 @@ from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.results import StoredRun
 from assay.reading.text import amount
-from assay.reading.verdicts import JudgedRow, checks, gravest_failures
+from assay.reading.verdicts import JudgedRow, Slice, checks, gravest_failures
 from assay.vocabulary import QUESTIONS, Question
 
 Outcome = Literal["pass", "fail", "inconclusive"]
-Slice = tuple[str, str]  # audit, slice
 _NAMED = 3  # failed slices that a summary names
 _WORDS: dict[Question, list[str]] = toml_file("report", "words")["answers"]
 

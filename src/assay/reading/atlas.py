@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from assay.errors import SpecError
-from assay.reading.answers import Outcome, Slice, slice_outcomes
+from assay.reading.answers import Outcome, slice_outcomes
 from assay.reading.compare import differing_options
 from assay.reading.decisions import Decisions, decisions_of, remember
 from assay.reading.lines import Line
 from assay.reading.ranking import rankings
 from assay.reading.results import TABLES, StoredRun
 from assay.reading.shipped import PEOPLE
-from assay.reading.verdicts import checks
+from assay.reading.verdicts import Slice, checks, rows_with
 
 Outcomes = Mapping[Slice, Outcome]  # of one metric
 NEIGHBOURS = 3  # metrics with the most similar blind spots that are named
@@ -190,5 +190,5 @@ def _of_knowing_the_texts(run: StoredRun) -> list[str]:
     """Metrics that may have seen the embedded texts."""
     if FRESH not in run.about["audits"]:
         return [f"the audit {FRESH} was not run: nobody can tell whether it knows the embedded texts"]
-    suspect = {row["metric"] for row in checks(run) if row["audit"] == FRESH and row["verdict"] != "pass"}
+    suspect = {row["metric"] for row in rows_with(checks(run), audit=FRESH) if row["verdict"] != "pass"}
     return [f"{metric} does not pass the audit {FRESH}" for metric in sorted(suspect)]

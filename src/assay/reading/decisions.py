@@ -19,7 +19,7 @@ from scipy.special import stdtrit
 from assay.audits.effects import RESOLUTION, REWORDED, ROUNDED, share_estimate
 from assay.core import Estimate, Floats
 from assay.reading.results import StoredRun
-from assay.reading.verdicts import Place
+from assay.reading.verdicts import Slice
 from assay.vocabulary import COVERAGE, Aspect
 
 Against = Literal["clean", "reworded", "far"]  # which sound text the damaged one is compared with
@@ -63,7 +63,7 @@ class Decisions:
         )
         return replace(self, frame=frame, metrics=(*self.metrics, *others.metrics))
 
-    def places(self) -> set[Place]:
+    def places(self) -> set[Slice]:
         """The audits and slices that the decisions belong to."""
         return set(self.frame.select("audit", "slice").unique().iter_rows())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
@@ -24,7 +25,7 @@ from assay.reading.decisions import Against, Decisions, Order, decisions_of, mea
 from assay.reading.lines import EVERYTHING, Kinds, Line, Ranking, task_name
 from assay.reading.recommendation import COIN, FEWEST_METRICS, advised
 from assay.reading.results import StoredRun
-from assay.reading.verdicts import JudgedRow, Place, checks, metric_of
+from assay.reading.verdicts import JudgedRow, Slice, checks, metric_of, rows_with
 from assay.vocabulary import TASKS, Aspect
 
 # With fewer of the kinds of error, or of the decisions, than the median metric made, a metric is not ranked:
@@ -40,6 +41,7 @@ _COLUMNS: dict[str, tuple[Aspect, Against]] = {
     "contrast": ("meaning", "far"),
 }
 _OMISSIONS = frozenset(toml_file("report", "words")["omissions"]["kinds"])
+_NO_DATA = "()"  # how run.json writes that an audit was given no files
 _RANKED_BY = ("errors", "reworded")  # of the columns, beside agreement with people
 
 
@@ -58,34 +60,38 @@ def line_of(run: StoredRun, metric: str) -> Line | None:
 
 def _tables(run: StoredRun) -> list[Ranking]:
     """The table of every task without a recommendation; of all together where there are several."""
-    own, embedded = _tasks(run)
-    together = [EVERYTHING] if len(own + embedded) > 1 else []
+    owners = _owners(run)
+    own = [start for start, is_own in owners.items() if is_own == {True}]
+    tasks = [*own, *(task for task in TASKS if task in owners and task not in own)]
     facts, ratings = _facts(run), Ratings.of(run)
     tables = []
-    for task in [*own, *together, *embedded]:
+    for task in [*own, *([EVERYTHING] if len(tasks) > 1 else []), *tasks[len(own) :]]:
         compared = [metric for metric, line in facts.items() if line.can_be_ranked(task)]
-        people = ratings.on(task, compared, is_own=task in own)
+        asked = owners.get(task) or set().union(*owners.values())
+        people = ratings.on(task, compared, is_own=True in asked)
         lines = [replace(line, rated=people.get(metric)) for metric, line in facts.items()]
         table = _table(run, lines, compared, task)
-        tables.append(replace(table, is_own=task in own, texts=_texts(run, own, embedded, task)))
+        tables.append(replace(table, is_own=task in own, texts=_texts(run, asked)))
     return tables
 
 
-def _tasks(run: StoredRun) -> tuple[list[str], list[str]]:
-    """The user's own files and the tasks of embedded texts that audits of robustness asked about."""
-    starts = dict.fromkeys(row.start for row in checks(run, "robustness"))
+def _owners(run: StoredRun) -> dict[str, set[bool]]:
+    """The files and tasks that audits of robustness asked about, and whether on texts of the user's own."""
     paths = [PurePath(path) for path in run.about.get("data", {})]
     files = {name for path in paths for name in (path.stem, f"{path.parent.name}-{path.stem}")}
-    own = [start for start in starts if start in files]
-    return own, [task for task in TASKS if task in starts and task not in own]
+    options = {name: audit.get("options", {}) for name, audit in run.about["audits"].items()}
+    owners: dict[str, set[bool]] = {}
+    for row in checks(run, "robustness"):
+        has_data = options.get(row["audit"], {}).get("data", _NO_DATA) != _NO_DATA
+        if row.start in files or row.start in TASKS:
+            owners.setdefault(row.start, set()).add(row.start in files or has_data)
+    return owners
 
 
-def _texts(run: StoredRun, own: Sequence[str], embedded: Sequence[str], task: str) -> str:
+def _texts(run: StoredRun, is_own: Collection[bool]) -> str:
     """Whose texts a table is about."""
-    asked = {*own, *embedded} if task == EVERYTHING else {task}
-    language = language_name(_embedded_language(run))
-    whose = {"your texts": asked & {*own}, f"embedded {language} texts": asked & {*embedded}}
-    return " and ".join(words for words, tasks in whose.items() if tasks)
+    embedded = f"embedded {language_name(_embedded_language(run))} texts"
+    return " and ".join(["your texts"] * (True in is_own) + [embedded] * (False in is_own))
 
 
 def _embedded_language(run: StoredRun) -> str:
@@ -125,17 +131,15 @@ def _table(run: StoredRun, lines: Sequence[Line], rankable: Collection[str], tas
     columns = {name: everything.about(*which, task=named) for name, which in _COLUMNS.items()}
     compared = [metric for metric in _well_read(columns["errors"]) if metric in rankable]
     shared = columns["errors"].of(compared).shared().frame
-    orders: dict[str, Order] = {}
-    if shared.height >= FEWEST_DECISIONS:
-        orders = {name: column.of(compared).order() for name, column in columns.items()}
+    if not compared or shared.height < FEWEST_DECISIONS:
+        columns, shared = {}, shared.clear()
+    orders = {name: column.of(compared).order() for name, column in columns.items()}
     errors = _Errors.of(run, everything, task)
     completed = [_completed(line, orders, errors) for line in lines]
-    ranked_by = [orders[name] for name in _RANKED_BY if name in orders and orders[name].n]
-    kinds = {slice_.rpartition("/")[2] for slice_ in shared["slice"]} if orders else set()
-    return Ranking(
-        task, False, _with_ranks(completed, ranked_by), len(kinds), shared.height if orders else 0,
-        unnoticed=errors.unnoticed(task),
-    )  # fmt: skip
+    ranked_by = [order for name, order in orders.items() if name in _RANKED_BY and order.n]
+    kinds = {slice_.rpartition("/")[2] for slice_ in shared["slice"]}
+    lines = _with_ranks(completed, ranked_by)
+    return Ranking(task, False, lines, len(kinds), shared.height, unnoticed=errors.unnoticed(task))
 
 
 def _completed(line: Line, orders: Mapping[str, Order], errors: _Errors) -> Line:
@@ -176,14 +180,14 @@ class _Errors:
         metrics = self.meaning.keys() | self.form.keys()
         if len(metrics) < FEWEST_METRICS:
             return ()
-        judged = [row for rows in (*self.meaning.values(), *self.form.values()) for row in rows]
-        failures = grouped((row for row in judged if row["verdict"] == "fail"), _place_of)
+        judged = chain(*self.meaning.values(), *self.form.values())
+        failures = grouped(rows_with(judged, verdict="fail"), _place_of)
         shared = [rows[0] for rows in failures.values() if {row["metric"] for row in rows} == metrics]
         shared.sort(key=lambda row: str(row["slice"]))
         return tuple(dict.fromkeys(_kind(row, task) for row in shared))
 
 
-def _place_of(row: JudgedRow) -> Place:
+def _place_of(row: JudgedRow) -> Slice:
     return row.place
 
 

@@ -135,7 +135,7 @@ def _too_little(ranking: Ranking) -> str:
         kinds = f"{ranking.kinds} kind{'' if ranking.kinds == 1 else 's'} of error"
         return f"Only {kinds} of meaning could be tried; fewer than {FEWEST_KINDS} say too little."
     if _decide_alike(ranked):
-        return f"All {len(ranked)} metrics decide alike, and nothing else tells them apart."
+        return f"These {len(ranked)} metrics decide alike, and nothing else tells them apart."
     return ""
 
 

@@ -198,15 +198,9 @@ def check_writable(folder: Path, mark: str = RUN) -> None:
     `mark` is the file that marks an earlier result of the same kind: such a folder may be written over, and
     so may an empty one, but never one with files of the user's own.
     """
-    try:
-        paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    of_system = len(folder.resolve().parts) <= 2  # /usr, /var: folders alone are enough to refuse it
-    others = [path.name for path in paths if (of_system or not path.is_dir()) and path.name not in _HARMLESS]
-    if others and not (mark in others and (mark != RUN or _about_if_any(folder))):
+    if file := _file_of_others(folder, mark):
         raise CacheError(
-            f"{folder} holds {others[0]!r} and no {mark} of ours: files of yours could be written over; "
+            f"{folder} holds {file!r} and no {mark} of ours: files of yours could be written over; "
             f"give --out a new or empty folder, or that of an earlier result"
         )
     new = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -214,6 +208,19 @@ def check_writable(folder: Path, mark: str = RUN) -> None:
     with suppress(OSError):  # somebody else has put something there
         for path in new:
             path.rmdir()
+
+
+def _file_of_others(folder: Path, mark: str) -> str:
+    """A file in a folder that could be the user's; empty where there is none, or a result of ours."""
+    try:
+        paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    of_system = len(folder.resolve().parts) <= 2  # /usr, /var: folders alone are enough to refuse it
+    files = [path.name for path in paths if of_system or not path.is_dir()]
+    others = [name for name in files if name not in _HARMLESS]
+    is_ours = mark in others and (mark != RUN or bool(_about_if_any(folder)))
+    return "" if is_ours or not others else others[0]
 
 
 def make_folder(folder: Path) -> None:

@@ -16,7 +16,7 @@ from assay.reading.names import shown_names
 from assay.reading.results import StoredRun
 from assay.reading.text import interval, number
 from assay.reading.text import sentence as told
-from assay.reading.verdicts import JudgedRow, is_check, rows_of, worst
+from assay.reading.verdicts import JudgedRow, is_check, rows_of, rows_with, worst
 
 _DATA = ("slice", "case", "role", "hypothesis", "references", "source")
 _DIGITS = 12  # of a digest: enough that no two sets of texts share it
@@ -67,8 +67,8 @@ def cited(run: StoredRun, slice_: str | None = None) -> list[str]:
     names = shown_names(run)
     lines = []
     for metric in run.metrics:
-        rows = [row for row in rows_of(run) if row["metric"] == metric]
-        chosen = [row for row in rows if row["slice"] == slice_] if slice_ else _telling(rows)
+        rows = rows_with(rows_of(run), metric=metric)
+        chosen = rows_with(rows, slice=slice_) if slice_ else _telling(rows)
         for row in chosen:
             facts = ", ".join(
                 part for part in (number(row["value"]), interval(row), f"n = {row['n']}") if part
@@ -80,5 +80,5 @@ def cited(run: StoredRun, slice_: str | None = None) -> list[str]:
 
 def _telling(rows: list[JudgedRow]) -> list[JudgedRow]:
     """Right order over all kinds of error, where the run has it, and the gravest failures; else checks."""
-    means = [row for row in rows if row["statistic"] == "mean_right_order" and row["slice"] == "all/meaning"]
+    means = rows_with(rows, statistic="mean_right_order", slice="all/meaning")
     return [*means, *worst(rows, _MOST)] or list(filter(is_check, rows))[:_MOST]

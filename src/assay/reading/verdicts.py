@@ -20,7 +20,7 @@ from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
 
 _Element = TypeVar("_Element")
 _Key = TypeVar("_Key")
-Place = tuple[str, str]  # audit, slice
+Slice = tuple[str, str]  # audit, slice
 QUESTION_TITLES: dict[Question, str] = toml_file("report", "words")["titles"]
 
 
@@ -60,7 +60,7 @@ class JudgedRow(dict[str, Any]):
         return str(self["slice"]).rpartition("/")[2]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Slice:
         """What it is about, whatever the metric."""
         return str(self["audit"]), str(self["slice"])
 
@@ -75,6 +75,11 @@ class JudgedRow(dict[str, Any]):
         name = self["statistic"]
         named = (statistic for statistic in self.info.statistics if statistic.name == name)
         return next(named, Statistic(name, ""))
+
+
+def rows_with(rows: Iterable[JudgedRow], **columns: object) -> list[JudgedRow]:
+    """The findings that have these values: `rows_with(rows, audit="stress", verdict="fail")`."""
+    return [row for row in rows if all(row[name] == value for name, value in columns.items())]
 
 
 def metric_of(row: JudgedRow) -> str:
@@ -161,7 +166,7 @@ def badness(row: JudgedRow) -> float:
 
 def gravest_failures(rows: Iterable[JudgedRow]) -> list[JudgedRow]:
     """The failures among findings, by severity."""
-    return sorted((row for row in rows if row["verdict"] == "fail"), key=lambda row: -severity(row))
+    return sorted(rows_with(rows, verdict="fail"), key=lambda row: -severity(row))
 
 
 def worst(rows: Iterable[JudgedRow], most: int = 3) -> list[JudgedRow]:

@@ -26,6 +26,7 @@ from assay.reading.verdicts import (
     checks,
     gravest_failures,
     rows_of,
+    rows_with,
 )
 from assay.report.assets import asset
 from assay.report.charts import VERDICT_COLOURS
@@ -78,7 +79,7 @@ def make_card(run: StoredRun, metric: str) -> _Card:
         raise SpecError(f"no metric {metric!r} in this run{suggest(metric, run.metrics)}")
     run, metric = shown(run), names.get(metric, metric)
     answered = {question: answers(run)[metric, question] for question in QUESTIONS}
-    judged = [row for row in checks(run) if row["metric"] == metric]
+    judged = rows_with(checks(run), metric=metric)
     line = line_of(run, metric)
     agreement = (*_agreement(run, metric), *_public(line))
     on = f"on {run.about['date'][:10]} " if run.about.get("date") else ""
@@ -148,7 +149,7 @@ def _sureness(row: JudgedRow) -> str:
 def _agreement(run: StoredRun, metric: str) -> tuple[str, ...]:
     """The headline numbers of audits of agreement."""
     headlines = [(audit.name, name) for audit in audits_of(run).values() for name in audit.headlines]
-    rows = [row for row in rows_of(run) if row["metric"] == metric and row.info.question == "agreement"]
+    rows = [row for row in rows_with(rows_of(run), metric=metric) if row.info.question == "agreement"]
     by_statistic = grouped(rows, lambda row: (row["audit"], row["statistic"]))
     chosen = [row for name in headlines for row in shown_rows(by_statistic.get(name, []))[:AGREEMENTS]]
     return tuple(map(_agreement_line, chosen))
@@ -163,7 +164,7 @@ def _agreement_line(row: JudgedRow) -> str:
 
 def _advice(judged: Sequence[JudgedRow], *, is_rated: bool) -> tuple[str, ...]:
     """What the failures of the metric ask of its user, and what this run could not say."""
-    failed = {row["audit"]: row.info for row in judged if row["verdict"] == "fail"}
+    failed = {row["audit"]: row.info for row in rows_with(judged, verdict="fail")}
     lines = dict.fromkeys(map(_advice_of, sorted(failed.values(), key=lambda audit: not audit.advice)))
     if not is_rated:
         lines[

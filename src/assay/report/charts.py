@@ -22,7 +22,7 @@ from assay.grouping import grouped
 from assay.reading.recommendation import COIN
 from assay.reading.results import StoredRun
 from assay.reading.text import heading, number, statistic_in_words
-from assay.reading.verdicts import AuditInfo, JudgedRow, audits_of, badness, is_check, rows_of
+from assay.reading.verdicts import AuditInfo, JudgedRow, audits_of, badness, is_check, rows_of, rows_with
 from assay.report.assets import asset
 from assay.report.tables import shown_rows
 from assay.vocabulary import Verdict
@@ -79,7 +79,7 @@ def panels(run: StoredRun) -> list[Panel]:
     rows = sorted(finite, key=lambda row: order.get(row["metric"], len(order)))
     drawn: list[Panel] = []
     for audit in audits_of(run).values():
-        own = [row for row in rows if row["audit"] == audit.name]
+        own = rows_with(rows, audit=audit.name)
         most = MOST_PANELS if audit.charts else MOST_UNDECLARED
         for chart in audit.charts or _undeclared(audit, own):
             draw = partial(_cases, run) if chart.kind == "cases" else _DRAWN[chart.kind]
@@ -126,7 +126,7 @@ def _named(audit: AuditInfo, chart: Chart, path: str) -> tuple[str, str, str]:
 
 def _verdicts(rows: Iterable[JudgedRow], statistic: str) -> dict[_Place, Verdict]:
     """The verdict on a statistic by metric and slice; a judged one where there are several."""
-    named = [row for row in rows if row["statistic"] == statistic]
+    named = rows_with(rows, statistic=statistic)
     named.sort(key=lambda row: row["verdict"] != "not judged")
     return {_place(row): row["verdict"] for row in named}
 
@@ -149,8 +149,8 @@ def _dots(audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Iterable
     Where the verdict rests on another statistic than the one named, that one is drawn: a colour must say
     something about the number that it colours.
     """
-    named = [row for row in rows if row["statistic"] == (chart.colour or chart.value)]
-    bands = {_place(row): (row["ci_low"], row["ci_high"]) for row in rows if row["statistic"] == BAND}
+    named = rows_with(rows, statistic=chart.colour or chart.value)
+    bands = {_place(row): (row["ci_low"], row["ci_high"]) for row in rows_with(rows, statistic=BAND)}
     for path, of_panel in grouped(shown_rows(_drawable(named, chart)), _start(chart)).items():
         several = len({row["versus"] for row in of_panel}) > 1
         dots = tuple(
@@ -230,7 +230,7 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Iterabl
     """One line per metric, coloured by its verdict, over the bar of that verdict."""
     judging = next((known for known in audit.statistics if known.name == chart.colour), None)
     places = _places_across(chart, rows)
-    own = [row for row in rows if row["statistic"] == chart.value and row["slice"].count("/") >= chart.depth]
+    own = [row for row in rows_with(rows, statistic=chart.value) if row["slice"].count("/") >= chart.depth]
     drawn = [row for row in own if _place(row) in places]
     for path, of_panel in grouped(drawn, _start(chart)).items():
         verdicts = _line_verdicts(chart, rows, path)
@@ -249,7 +249,7 @@ def _curve(audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Iterabl
 def _places_across(chart: Chart, rows: Iterable[JudgedRow]) -> dict[_Place, float]:
     """Where points lie from left to right: by a statistic, else by the number at a slice's end (`top-3`)."""
     if chart.x:
-        return {_place(row): row["value"] for row in rows if row["statistic"] == chart.x}
+        return {_place(row): row["value"] for row in rows_with(rows, statistic=chart.x)}
     digits = {_place(row): _NUMBER.search(row.last) for row in rows}
     return {place: float(match[0]) for place, match in digits.items() if match}
 
@@ -263,7 +263,7 @@ def _line_verdicts(chart: Chart, rows: Iterable[JudgedRow], path: str) -> dict[s
     if chart.colour:
         known = _verdicts(rows, chart.colour)
         return {metric: verdict for (metric, slice_), verdict in known.items() if slice_ == path}
-    own = [row for row in rows if row["statistic"] == chart.value and row["verdict"] == "fail"]
+    own = rows_with(rows, statistic=chart.value, verdict="fail")
     return {row["metric"]: "fail" for row in own if f"{row['slice']}/".startswith(f"{path}/")}
 
 
@@ -272,7 +272,7 @@ def _scatter(audit: AuditInfo, chart: Chart, rows: Sequence[JudgedRow]) -> Itera
 
     The groups are the first two that findings name in `versus`; points on the diagonal treat them alike.
     """
-    named = [row for row in rows if row["statistic"] == chart.value and row["versus"]]
+    named = [row for row in rows_with(rows, statistic=chart.value) if row["versus"]]
     groups = list(dict.fromkeys(row["versus"] for row in named))[:2]
     if len(groups) < 2:
         return

@@ -49,11 +49,12 @@ from assay.reading.verdicts import (
     audits_of,
     gravest_failures,
     rows_of,
+    rows_with,
     worst,
 )
 from assay.report.assets import asset
 from assay.report.charts import VERDICT_COLOURS, Panel, can_draw, panels, study_panels
-from assay.report.tables import tables
+from assay.report.tables import PageTable, tables
 from assay.vocabulary import Verdict
 
 _SCRIPTS = ["dom", "explain", "load", "filters", "findings", "charts", "whom", "metric", "study", "start"]
@@ -182,7 +183,7 @@ def _with_example(row: JudgedRow, place: int) -> dict[str, Any]:
 
 def _section(run: StoredRun, audit: AuditInfo, rows: Sequence[JudgedRow]) -> dict[str, Any]:
     """What the page's markup says of an audit; charts and tables are drawn when a reader opens it."""
-    own = [row for row in rows if row["audit"] == audit.name]
+    own = rows_with(rows, audit=audit.name)
     reported = {row["statistic"] for row in own}
     return {
         "name": audit.name,
@@ -210,14 +211,18 @@ def _drawings(
         "groups": {group: list(map(_panel, of_group)) for group, of_group in drawn.items()},
         "flat": {group: [panel.title for panel in of_group] for group, of_group in flat.items()},
         "tables": [
-            {
-                "title": table.title, "meaning": table.meaning, "columns": table.columns,
-                "left_out": table.left_out, "labels": [label for label, _ in table.lines],
-                "cells": [[row and places[id(row)] for row in cells] for _, cells in table.lines],
-                "starred": table.is_starred,
-            }
-            for table in tables(audit, [row for row in rows if row["audit"] == audit.name], run.metrics)
+            _table(table, places) for table in tables(audit, rows_with(rows, audit=audit.name), run.metrics)
         ],
+    }  # fmt: skip
+
+
+def _table(table: PageTable, places: Mapping[int, int]) -> dict[str, Any]:
+    """A table whose cells are the places of their findings."""
+    return {
+        "title": table.title, "meaning": table.meaning, "columns": table.columns,
+        "left_out": table.left_out, "labels": [label for label, _ in table.lines],
+        "cells": [[row and places[id(row)] for row in cells] for _, cells in table.lines],
+        "starred": table.is_starred,
     }  # fmt: skip
 
 
