@@ -204,3 +204,70 @@ def test_both_curves_of_figure_1_and_the_swapped_preference(tmp_path: Path) -> N
     assert figure["empty"] == ""
     assert {row["line"] for row in figure["figure"]["rows"]} == {"original", "swapped"}
     assert {row["x"] for row in figure["figure"]["rows"]} == {4.0, 5.0}
+
+
+def test_attention_is_a_map_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two texts; half of what the first token leaves goes to either block, and the map has a line per block."""
+    from types import SimpleNamespace
+
+    from assay.papers import pictures
+
+    shares = np.full((2, 2, 3), np.nan)
+    shares[0] = [[0.6, 0.4, 0.0], [0.2, 0.4, 0.4]]
+    shares[1, 0] = [0.4, 0.6, 0.0]  # a short text has no second block
+    monkeypatch.setattr(pictures, "attention_blocks", lambda *_, **__: shares.copy())
+    corpus = SimpleNamespace(records=[SimpleNamespace(gold="a"), SimpleNamespace(gold="b")])
+    audit: Any = SimpleNamespace(corpora=[corpus], block=20, length=40)
+    metrics: Any = [
+        SimpleNamespace(metric=SimpleNamespace(backbone=name, paradigm=kind), label=kind)
+        for name, kind in (("deep", "matching"), ("deep", "generation"), ("words", "static-embedding"))
+    ]
+    found = pictures.attention_map(audit, metrics)
+    assert found.metrics == ("matching",)
+    spec = {"where": "Figure 2", "run": "r", "statistic": "attention", "each": "*/*", "rows": "grid"}
+    page = as_page(fill_table({**spec, "figure": "grid"}, {"r": found}, {}), {})
+    assert page["columns"] == ["first token", "1-20", "21-40"]
+    assert [line["name"] for line in page["lines"]] == ["matching, 1-20", "matching, 21-40"]
+    assert [cell["text"] for cell in page["lines"][1]["cells"]] == ["0.2", "0.5", "0.5"]
+    assert (
+        page["figure"]["rows"][0] | {"panel": "matching", "label": "1-20", "metric": "first token"}
+        == (page["figure"]["rows"][0])
+    )
+
+
+def test_steps_are_grouped_by_their_words_place_in_the_n_gram_and_by_copies() -> None:
+    """Tokens after a space begin words; the mean of each place, and a picture of the first text."""
+    from types import SimpleNamespace
+
+    from assay.core import Explanation, Metric
+    from assay.papers.cells import Findings
+    from assay.papers.pictures import next_tokens
+
+    tokens = ("in", " th", "e", " in", " the")
+
+    class Reader(Metric):
+        needs = frozenset()
+
+        def score(self, samples: Any) -> list[float]:
+            return [0.0 for _ in samples]
+
+        def explain(self, sample: Any) -> Explanation:
+            values = ((0.1,), (0.4,), (0.6,), (0.3,), (0.8,))
+            return Explanation("tokens", tokens, ("probability",), values)
+
+    cases = pl.DataFrame(
+        [("c", "gold", "in the"), ("c", "2-gram/top-10/1", "in the in the"), ("c", "rep", "in the in the")],
+        schema=["case", "role", "hypothesis"], orient="row",
+    )  # fmt: skip
+    runs: Any = {"r": Findings((), {}, SimpleNamespace(cases=cases))}  # type: ignore[arg-type]
+    texts = [
+        {"name": "2-gram", "title": "2-grams", "run": "r", "role": "2-gram/top-10", "n": 2, "most": 1},
+        {"name": "copy", "title": "copies", "run": "r", "role": "rep", "copies": 1, "most": 1},
+        {"name": "other", "title": "others", "run": "absent", "role": "rep", "n": 2, "most": 1},
+    ]
+    metric: Any = SimpleNamespace(label="reader", metric=Reader())
+    found = next_tokens(texts, runs, [metric])
+    means = {slice_: row["value"] for (_, slice_, _, _), row in found.rows.items()}
+    assert means == pytest.approx({"2-gram/1": 0.2, "2-gram/2": 0.6, "copy/1": 0.55})
+    assert [mark["turn"] for mark in found.drawn if mark["of"] == "2-gram"] == [0, 0, 0, 1, 1]
+    assert [mark["label"] for mark in found.drawn if mark["of"] == "copy"][-1] == "5 the"

@@ -25,13 +25,17 @@ _STATIC = "static-embedding"  # word vectors: nothing attends
 
 
 def attention_map(audit: Attention, measures: Sequence[Measure]) -> Findings:
-    """The share of attention that each block of tokens gives to each block, and to the first token."""
+    """The share of attention that each block gives to the first token, and to each block of what is left.
+
+    Models park attention on the first token (footnote 4 of *blind*), some far more than others.
+    """
     texts = [record.gold for corpus in audit.corpora for record in corpus.records]
     attending = [one for one in measures if one.metric.backbone and one.metric.paradigm != _STATIC]
     backbones = {str(one.metric.backbone): one.label for one in reversed(attending)}
     rows: dict[Key, dict[str, Any]] = {}
     for backbone, metric in backbones.items():
         shares = attention_blocks(backbone, texts, block=audit.block, length=audit.length)
+        shares[:, :, 1:] /= 1 - shares[:, :, :1]
         named = [_tokens(block, audit.block) for block in range(shares.shape[1])]
         for row, column in np.ndindex(shares.shape[1:]):
             values = shares[:, row, column]

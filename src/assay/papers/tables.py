@@ -340,6 +340,8 @@ def _sides(
 def _cell(figure: Reading, spec: Mapping[str, Any]) -> dict[str, str]:
     """A figure with its interval and number of items; a star where the paper would set one."""
     starred = spec.get("stars") and figure.p_value is not None and figure.p_value <= STAR
+    if spec.get("rows") == "grid":  # many small figures, which the map shows
+        return {"text": number(figure.value), "small": ""}
     parts = [] if figure.low is None else [f"[{number(figure.low)}, {number(figure.high)}]"]
     parts += [] if figure.n is None else [f"n {figure.n:,}"]
     return {"text": number(figure.value) + ("*" if starred else ""), "small": " ".join(parts)}
