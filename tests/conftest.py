@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from assay.core import Metric
 from assay.errors import WeightsError
@@ -18,6 +19,8 @@ if (
     "PYTEST_XDIST_WORKER" in os.environ
 ):  # there is a worker per core: threads of torch would only wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+settings.register_profile("assay", deadline=None)  # a busy machine is no failure
+settings.load_profile("assay")
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ import assay.api.whose as whose
 from assay.api.about import describe_run
 from assay.api.runs import Run
 from assay.api.scores import MOST_FAILURES, able_to_run, scored_anew
-from assay.core import Audit, Case, Finding, Grid, Measure, Metric, Scored
+from assay.core import Audit, Case, Explanation, Finding, Grid, Measure, Metric, Sample, Scored
 from assay.datasets.imported import ImportedScores, read_scores
 from assay.engine.cache import ScoreCache
 from assay.engine.coverage import Answered, coverage_of
@@ -363,20 +363,26 @@ def _explain(
     """Explanations of the evidence of failed findings, made now because the report computes nothing."""
     by_label = {given.label: given for given in measures if isinstance(given.metric, Metric)}
     by_id = {(name, case.id): case for name, listed in cases.items() for case in listed}
-    failed = [finding for finding in findings if finding.verdict == "fail"]
-    shown = dict.fromkeys((f.metric, f.audit, case) for f in failed for case in f.evidence[:_EXPLAINED])
-    explained: list[Explained] = []
-    for metric, name, case in shown:
-        if metric in by_label and (name, case) in by_id:
-            explained += _explained(by_label[metric], name, by_id[name, case], cache)
-    return explained
+    failed = [finding for finding in findings if finding.verdict == "fail" and finding.metric in by_label]
+    evidence = dict.fromkeys((f.metric, f.audit, case) for f in failed for case in f.evidence[:_EXPLAINED])
+    shown = [(label, name, by_id[name, id_]) for label, name, id_ in evidence if (name, id_) in by_id]
+    reasons = {label: _reasons(measure, shown, cache) for label, measure in by_label.items()}
+    return [
+        Explained(label, name, case.id, role, why)
+        for label, name, case in shown
+        for role, sample in case.samples.items()
+        if (why := reasons[label][sample]) is not None
+    ]
 
 
-def _explained(measure: Measure, audit: str, case: Case, cache: ScoreCache) -> list[Explained]:
-    """Why each text of a case has its score, where the metric can tell."""
-    reasons = explain_samples(measure, case.samples.values(), cache)
-    told = [(role, why) for role, why in zip(case.samples, reasons, strict=True) if why is not None]
-    return [Explained(measure.label, audit, case.id, role, why) for role, why in told]
+def _reasons(
+    measure: Measure, shown: Iterable[tuple[str, str, Case]], cache: ScoreCache
+) -> dict[Sample, Explanation | None]:
+    """Why a metric scores each text of its cases as it does; None where it cannot tell."""
+    samples = dict.fromkeys(
+        sample for label, _, case in shown if label == measure.label for sample in case.samples.values()
+    )
+    return dict(zip(samples, explain_samples(measure, samples, cache), strict=True))
 
 
 def _scoring_notes(scored: Mapping[str, Sequence[Scored]]) -> list[str]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import rankdata
 
 from assay.audits.effects import AlignedScores, same_within, share_estimate
 from assay.core import Estimate, Finding, Floats, Statistic
@@ -114,10 +113,11 @@ def _places(values: Floats, is_of_model: bool = False) -> Floats:
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     steps = ~(np.diff(ordered) <= same_within(ordered[1:], ordered[:-1], is_of_model))
-    groups = np.empty(len(values))
-    groups[order] = np.concatenate([[0], np.cumsum(steps)])
-    ranks = rankdata(groups)
-    return np.asarray(np.where(np.isnan(values), np.nan, ranks))
+    groups = np.concatenate([[0], np.cumsum(steps)])
+    sizes = np.bincount(groups)
+    ranks = np.empty(len(values))
+    ranks[order] = (np.cumsum(sizes) - (sizes - 1) / 2)[groups]
+    return np.where(np.isnan(values), np.nan, ranks)
 
 
 def _beaten(mine: Floats, theirs: Floats) -> Floats:

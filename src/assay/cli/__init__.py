@@ -6,6 +6,7 @@ Exit status: 0 done, 1 a gate failed, 2 the user can fix it (the message says ho
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import io
 import logging
@@ -41,6 +42,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 CLOSED = (errno.EACCES, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
 # How pathlib tells of a path that goes in a circle, and of one that begins in a home that nobody has.
 _PATHS = ("Symlink loop", "Could not determine home")
+_ALLOCATIONS = 100_000  # objects between two garbage collections: a run holds millions, and few in circles
 
 
 def command_of(name: str) -> Any:
@@ -122,6 +124,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 def main() -> None:
     """Run the command line; a user's mistake is one message, a bug a traceback."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    gc.set_threshold(_ALLOCATIONS)
     wait_passively()
     _take_streams()
     sys.excepthook = _bug

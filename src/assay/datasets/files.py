@@ -13,6 +13,7 @@ import json
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ _READABLE = (*SUFFIXES, ".json", ".gz")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _BATCH = 10_000  # rows of a Parquet file in memory at once
 _SNIFFED = 1000  # rows by which the separator of a table is chosen
+_PIECE = 1_000_000  # characters of a text file in memory at once
 _LONGEST_NAME = 10_000  # characters: a longer one is a whole line, and every message would repeat it
 _MOST_COLUMNS = 10_000  # a wider table is a matrix or an attack; every message and check walks over the names
 # Texts pack to a tenth or a thirtieth, equal ones to a hundredth, and gzip packs zeros to a thousandth. What
@@ -107,8 +109,21 @@ def unusual_encoding(path: Path) -> str | None:
     """The name of a file's encoding where it is not UTF-8, for a note; None for a file that holds no text."""
     if not path.name.removesuffix(".gz").endswith((".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt")):
         return None
-    encoding = encoding_of(_raw(path))
+    encoding = None if _is_utf8(path) else encoding_of(_raw(path))
     return None if encoding == "utf-8-sig" else encoding
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether a file is plainly UTF-8, looked at in pieces: it need not fit in memory."""
+    _check_plain(path)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            pieces = iter(partial(file.read, _PIECE), "")
+            return not any("\0" in piece for piece in pieces)
+    except UnicodeDecodeError:
+        return False
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def _unpacked(path: Path) -> bytes:

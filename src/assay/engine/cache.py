@@ -10,7 +10,6 @@ import json
 import logging
 import re
 import sqlite3
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +128,7 @@ class ScoreCache:
 
     def get(self, signature: str, keys: Sequence[bytes], table: ScoreTable) -> RowNumbers:
         """Fill in the rows that are stored and undamaged; returns their places."""
-        number = self._id(signature)
+        number, start = self._id(signature), crc32(signature.encode())
         places: list[int] = []
         values: list[bytes] = []
         for chunk in self._chunks(number, keys):
@@ -136,7 +136,7 @@ class ScoreCache:
             marks = ",".join("?" * len(known))
             query = f"SELECT key, value, notes, checksum FROM scores WHERE signature = ? AND key IN ({marks})"
             for key, value, notes, checksum in self._rows(query, (number, *known)):
-                if checksum_of(signature, key, value, notes) != checksum:
+                if crc32(key + value + notes.encode(), start) != checksum:
                     self._drop(number, key)
                     continue
                 if len(value) != 8 * table.values.shape[1]:  # kept when the metric had other outputs
@@ -222,7 +222,7 @@ class ScoreCache:
 
 def checksum_of(signature: str, key: bytes, value: bytes, notes: str) -> int:
     """The checksum of a row, its signature included."""
-    return zlib.crc32(key + value + notes.encode(), zlib.crc32(signature.encode()))
+    return crc32(key + value + notes.encode(), crc32(signature.encode()))
 
 
 def _connect(where: str) -> sqlite3.Connection:

@@ -8,14 +8,14 @@ not on sound ones, or on one group and not on others, has chosen what it is judg
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Self
 
 import numpy as np
-from scipy.stats import fisher_exact
+import scipy  # scipy.stats takes 0.4 s to import, so it is loaded on first use
 
 from assay.core import Case, Grid, Sample, Scored, Statistic
 from assay.vocabulary import COVERAGE, COVERED
@@ -61,7 +61,7 @@ class Coverage:
             here = [asked - self.answered[role], self.answered[role]]
             everywhere = [self.asked.total() - self.answered.total(), self.answered.total()]
             table = [here, [whole - part for whole, part in zip(everywhere, here, strict=True)]]
-            if fisher_exact(table, alternative="greater").pvalue * len(self.asked) < _SURE:
+            if scipy.stats.fisher_exact(table, alternative="greater").pvalue * len(self.asked) < _SURE:
                 return role
         return None
 
@@ -124,44 +124,41 @@ def slices_behind(slice_: str, asked: Iterable[str]) -> list[str]:
 def coverage_of(scored: Scored, items: Sequence[Case | Grid], least: float = COVERED) -> Answered:
     """What a metric answered of an audit's cases and grids."""
     slices: dict[str, Coverage] = {}
-    for place, case in enumerate(scored.cases):
-        coverage = slices.setdefault(case.slice, Coverage())
-        for role in _askable(scored, case):
-            coverage.asked[role] += 1
-            coverage.answered[role] += int(np.isfinite(scored.values[role][place]))
+    texts = list(_askable(scored))
+    counts = Counter((case.slice, role, is_answered) for case, role, is_answered in texts)
+    for (slice_, role, is_answered), count in counts.items():
+        coverage = slices.setdefault(slice_, Coverage())
+        coverage.asked[role] += count
+        coverage.answered[role] += count * is_answered
     for grid in items:
         if isinstance(grid, Grid) and grid.id in scored.grids:
             cells = scored.grids[grid.id]
             coverage = slices.setdefault(grid.slice, Coverage())
             coverage.asked[grid.id] += cells.size
             coverage.answered[grid.id] += int(np.isfinite(cells).sum())
-    known = {name: coverage for name, coverage in slices.items() if coverage.asked}
-    return Answered(scored.metric, known, least, _silent_role(scored, known))
-
-
-def _askable(scored: Scored, case: Case) -> list[str]:
-    """The roles of a case that have what the metric needs."""
-    if scored.is_set:
-        return list(case.meta["askable"])
-    needs = scored.about.get("needs", ())
-    return [
-        role
-        for role, sample in case.samples.items()
-        if role in scored.values and all(getattr(sample, need) for need in needs)
-    ]
-
-
-def _silent_role(scored: Scored, slices: Mapping[str, Coverage]) -> str | None:
-    """The role on which a metric is silent, by the texts of slices with absent scores, each counted once."""
     gaps = {name for name, coverage in slices.items() if not coverage.is_whole}
-    if not gaps or scored.is_set:
-        return None
-    asked: dict[str, dict[Sample, bool]] = {}
+    silent = None if scored.is_set else _silent_role(text for text in texts if text[0].slice in gaps)
+    return Answered(scored.metric, slices, least, silent)
+
+
+def _askable(scored: Scored) -> Iterator[tuple[Case, str, bool]]:
+    """The texts that have what the metric needs, by case and role, and whether each has a score."""
+    answered = {role: np.isfinite(values).tolist() for role, values in scored.values.items()}
+    needs = scored.about.get("needs", ())
     for place, case in enumerate(scored.cases):
-        if case.slice in gaps:
-            for role in _askable(scored, case):
-                is_answered = bool(np.isfinite(scored.values[role][place]))
-                asked.setdefault(role, {})[case.samples[role]] = is_answered
+        roles = case.meta["askable"] if scored.is_set else [
+            role for role, sample in case.samples.items()
+            if role in answered and all(getattr(sample, need) for need in needs)
+        ]  # fmt: skip
+        for role in roles:
+            yield case, role, answered[role][place]
+
+
+def _silent_role(texts: Iterable[tuple[Case, str, bool]]) -> str | None:
+    """The role on which a metric is silent, where it has gaps; each text counts once."""
+    asked: dict[str, dict[Sample, bool]] = {}
+    for case, role, is_answered in texts:
+        asked.setdefault(role, {})[case.samples[role]] = is_answered
     counts = {role: Counter(texts.values()) for role, texts in asked.items()}
     answered = Counter({role: count[True] for role, count in counts.items()})
     return Coverage(Counter({role: count.total() for role, count in counts.items()}), answered).silent_role()

@@ -307,20 +307,20 @@ def explain_samples(
     if not isinstance(metric, Metric):
         return [None for _ in samples]
     store = cache if metric.cacheable else None
-    return [_explain(metric, project(metric, sample), store) for sample in samples]
+    signature = f"{metric.signature}|explained"
+    seen = map(projector(metric), samples)
+    return [None if sample is None else _explain(metric, sample, signature, store) for sample in seen]
 
 
-def _explain(metric: Metric, sample: Sample | None, cache: ScoreCache | None) -> Explanation | None:
-    if sample is None:
-        return None
-    signature, key = f"{metric.signature}|explained", bytes.fromhex(sample.key)
+def _explain(metric: Metric, sample: Sample, signature: str, cache: ScoreCache | None) -> Explanation | None:
+    """Why one score is as it is, from the cache or the metric."""
+    key = bytes.fromhex(sample.key)
     stored = cache.get_text(signature, key) if cache else None
     if stored is not None:
         return Explanation.read(json.loads(stored))
     try:
-        explanation = call_metric(
-            metric, partial(metric.explain, *apart(metric, [sample])), "while it explained a score"
-        )
+        call = partial(metric.explain, *apart(metric, [sample]))
+        explanation = call_metric(metric, call, "while it explained a score")
     except AuditError:
         return None  # a failed explanation must not cost the findings
     if cache and explanation is not None:

@@ -113,8 +113,9 @@ def scored(rows: Iterable[tuple[Any, int]]) -> Scores:
 
 
 def matching_explanation(hyp: Iterable[str], ref: Iterable[str], table: NDArray[Any]) -> Explanation:
-    """Return how far each part of the hypothesis goes with each part of the reference."""
-    return Explanation("matching", tuple(hyp), tuple(ref), tuple(tuple(map(float, row)) for row in table))
+    """Return how far each part of the hypothesis goes with each part of the reference, to four decimals."""
+    values = np.round(np.asarray(table, dtype=np.float64), 4)
+    return Explanation("matching", tuple(hyp), tuple(ref), tuple(map(tuple, values.tolist())))
 
 
 def best_matches(hypothesis: Floats, reference: Floats) -> list[float]:

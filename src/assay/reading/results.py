@@ -137,9 +137,14 @@ class StoredRun:
         """Write all but run.json; returns their digests."""
         for name in TABLES:
             getattr(self, name).write_parquet(scratch / f"{name}.parquet")
-        lines = (json.dumps(dataclasses.asdict(each), ensure_ascii=True) for each in self.explanations)
+        lines = (json.dumps(reason, ensure_ascii=True, default=_fields) for reason in self.explanations)
         (scratch / _EXPLANATIONS).write_text("".join(f"{line}\n" for line in lines), "utf-8")
         return {path.name: file_digest(path) for path in sorted(scratch.iterdir())}
+
+
+def _fields(thing: Any) -> dict[str, Any]:
+    """The fields of an explanation, for JSON."""
+    return {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing)}
 
 
 def _finish_save(folder: Path) -> None:

@@ -5,7 +5,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtrit
 
 from assay.statistics.correlation import correlate_present, system_means
@@ -92,6 +91,8 @@ def bradley_terry(wins: ArrayLike, *, prior: float = 0.0) -> Floats:
     `prior` adds that many wins to both sides of every pair. Without it, everyone must be reachable from
     everyone through wins, else some strength is infinite, which raises ValueError.
     """
+    from scipy.sparse.csgraph import connected_components
+
     matrix = np.asarray(wins, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix < 0).any():
         raise ValueError("wins must be a square matrix of counts")
