@@ -192,7 +192,7 @@ def kills() -> Iterator[Row]:
                 process.kill()
                 landed += 1
             process.result()
-            read = Forked(folder, [], lambda: print(load_run("out").json())).result()[1]
+            read = Forked(folder, ["report", "out", "--format", "json"]).result()[1]
             unreadable += read != expected
             began = time.monotonic()
             differing += _run(folder, "out", f"cache{number}").result()[1] != expected
