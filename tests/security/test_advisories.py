@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from importlib.machinery import SourceFileLoader
+import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 FILE = Path(__file__).resolve().parents[2] / ".ci" / "advisories.py"
-advisories = SourceFileLoader("advisories", str(FILE)).load_module()
+SCRIPT = runpy.run_path(str(FILE))
 SKIPPED = {"name": "wrapt", "skip_reason": "Dependency not found on PyPI and could not be audited: wrapt"}
 SOUND = {"name": "numpy", "version": "2.3.0", "vulns": []}
 WEAK = {"name": "torch", "version": "1.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.6"]}]}
@@ -24,7 +23,7 @@ WEAK = {"name": "torch", "version": "1.0", "vulns": [{"id": "PYSEC-1", "fix_vers
         (
             [SKIPPED, SOUND],
             0,
-            f"pypi knows 1 of {advisories.locked()} packages and 0 vulnerabilities of them",
+            f"pypi knows 1 of {SCRIPT['locked']()} packages and 0 vulnerabilities of them",
         ),
         ([SOUND, WEAK], 1, "torch 1.0: PYSEC-1, mended in 2.6\npypi knows 2 of"),
         (None, 0, "not checked"),
@@ -39,6 +38,6 @@ def test_what_was_looked_up_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     answer = "" if packages is None else json.dumps({"dependencies": packages, "fixes": []})
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=answer, returncode=0))
-    assert advisories.main() == status
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: SimpleNamespace(stdout=answer, returncode=0))
+    assert SCRIPT["main"]() == status
     assert said in capsys.readouterr().out
