@@ -11,7 +11,7 @@ import re
 from abc import abstractmethod
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from operator import attrgetter
@@ -68,14 +68,18 @@ class Text(Parse):
 
     def first_word(self, sentence: Span) -> int | None:
         """The index of a sentence's first word, or None where it has none."""
-        return next((i for i in range(sentence.start, sentence.end) if is_word(self.tokens[i])), None)
+        return self._first(sentence, is_word)
 
     def sentence_of(self, index: int) -> Span:
         return self.sentences[bisect_right(self.sentences, index, key=attrgetter("start")) - 1]
 
     def root_of(self, sentence: Span) -> int | None:
         """The index of a sentence's main verb (or other root), or None."""
-        return next((i for i in range(sentence.start, sentence.end) if self.tokens[i].dep == "ROOT"), None)
+        return self._first(sentence, lambda token: token.dep == "ROOT")
+
+    def _first(self, span: Span, passes: Callable[[Token], bool]) -> int | None:
+        """The index of the first token of a span that passes a test, or None."""
+        return next((i for i in range(span.start, span.end) if passes(self.tokens[i])), None)
 
     def dependents(self, index: int) -> Sequence[int]:
         """The indices of the tokens that depend directly on a token, in order."""
@@ -109,9 +113,10 @@ class Text(Parse):
         return self.is_joined(index) and self.word_at(index + 1)[:1] not in ("'", "’")
 
     def uncapitalised(self, span: Span) -> str:
-        """A phrase as it would be written after other words: without its first capital, if it can."""
+        """A phrase as it would be written after other words: without the capital of a sentence, if it can."""
         text, first = self.piece(span), self.first_word(span)
-        if first is None or self._is_always_capital(first):
+        opens = span.start == self.sentence_of(span.start).start
+        if not opens or first is None or self._is_always_capital(first):
             return text
         at = self.tokens[first].start - self.tokens[span.start].start
         return text[:at] + text[at].lower() + text[at + 1 :]
@@ -128,6 +133,22 @@ class Text(Parse):
             return True
         alone = following.pos not in ("NOUN", "ADJ") and token.text in _listed_names()  # not: Wooden crates
         return token.pos == "PROPN" and (alone or token.entity == "PERSON" or after in ("'s", "’s"))
+
+    def where(self, passes: Callable[[Token], bool]) -> list[int]:
+        """The indices of the tokens that pass a test."""
+        return [index for index, token in enumerate(self.tokens) if passes(token)]
+
+    def places_of_words(self) -> dict[str, list[int]]:
+        """The words of the text in lower case, each with the indices where it stands."""
+        places: dict[str, list[int]] = {}
+        for index, token in enumerate(self.tokens):
+            places.setdefault(token.text.lower(), []).append(index)
+        return places
+
+    def cuts(self, spans: Iterable[Span], texts: Iterable[str]) -> list[tuple[int, int, str]]:
+        """What `splice` needs to put these texts for these spans."""
+        ends = ((self.tokens[span.start].start, self.tokens[span.end - 1].end) for span in spans)
+        return [(start, end, text) for (start, end), text in zip(ends, texts, strict=True)]
 
 
 def read(text: str) -> Text:
@@ -232,6 +253,30 @@ def dropped(places: Iterable[int | Span]) -> dict[int, str]:
     """The changes that drop these tokens and spans."""
     spans = [Span(place, place + 1) if isinstance(place, int) else place for place in places]
     return {i: "" for span in spans for i in range(span.start, span.end)}
+
+
+def in_case(parse: Text, words: Mapping[int, str]) -> dict[int, str]:
+    """New words by token index, each in the case of the word whose place it takes."""
+    return {index: match_case(word, parse.tokens[index].text) for index, word in words.items()}
+
+
+def replaced_alike(
+    parse: Text, indices: Iterable[int], options: Callable[[int], Sequence[str]], rng: Random
+) -> dict[int, str]:
+    """Each of these words replaced by one of its options, and by the same one wherever it occurs.
+
+    Options that the text has, or that another word was given, are left out unless there are no others; a word
+    without options stays.
+    """
+    taken, chosen = {token.text for token in parse.tokens}, dict[str, str]()
+    for index in indices:
+        word = parse.tokens[index].text
+        if word not in chosen:
+            others = options(index)
+            fresh = [other for other in others if other not in taken]
+            chosen[word] = rng.choice(fresh or others or [word])
+            taken.add(chosen[word])
+    return in_case(parse, {index: chosen[parse.tokens[index].text] for index in indices})
 
 
 def splice(text: str, cuts: Sequence[tuple[int, int, str]]) -> str:
@@ -373,6 +418,11 @@ def inflect(lemma: str, tag: str) -> str | None:
     if tag in ("JJR", "JJS", "RBR", "RBS") and len(lemma) > 6:
         return f"{'more' if tag.endswith('R') else 'most'} {lemma}"
     return str(forms[0])
+
+
+def inflections(lemmas: Iterable[str], tag: str) -> list[str]:
+    """The lemmas in the form of a Penn tag, without those that have no such form."""
+    return [form for lemma in lemmas if (form := inflect(lemma, tag))]
 
 
 @cache

@@ -60,7 +60,7 @@ def _runs(parse: Text) -> list[Span]:
     runs, start = [], 0
     while start < len(parse.tokens):
         end = _end_of_run(parse, start)
-        runs += _parts(parse, Span(start, end)) if end > start else []
+        runs += _parts(parse, Span(start, end))
         start = max(end, start + 1)
     return runs
 
@@ -106,11 +106,9 @@ def _starts_anew(parse: Text, run: Span, at: int, is_labelled: bool) -> bool:
     before = parse.tokens[at - 1].text
     if "-" in (before, parse.text_at(at)):
         return False
-    return (
-        before in ("of", "the")
-        or (is_labelled and first_name_gender(before) is None)
-        or _begins_person(parse, Span(run.start, at))
-    )
+    if before in ("of", "the") or (is_labelled and first_name_gender(before) is None):
+        return True
+    return _begins_person(parse, Span(run.start, at))
 
 
 def _without_links(parse: Text, part: Span) -> Span | None:
@@ -224,19 +222,18 @@ def _is_led_in(parse: Text, run: Span) -> bool:
 
 def _is_person(parse: Text, run: Span) -> bool:
     """Whether a name is a person's: by its first name, or by the parser where no word speaks against it."""
-    tokens = parse.tokens[run.start : run.end]
-    words = [token.text for token in tokens]
-    labelled = all(token.entity == PERSON for token in tokens)
-    given = first_name_gender(words[0]) is not None
-    if len(words) > 4 or not all(word in _LINKS or _is_spelt_like_a_name(word) for word in words):
+    words = list(map(parse.text_at, range(run.start, run.end)))
+    if len(words) > 4 or not all(map(_is_spelt_like_a_name, words)):
         return False
-    if labelled and given and len(words) > 1:
+    labelled = all(token.entity == PERSON for token in parse.tokens[run.start : run.end])
+    is_first_name = first_name_gender(words[0]) is not None
+    if labelled and is_first_name and len(words) > 1:
         return True
     if not _never_persons().isdisjoint(words):
         return False
     if len(words) == 1:
         return _is_single_name(parse, run.start)
-    return given or _has_family_name(parse, run, labelled)
+    return is_first_name or _has_family_name(parse, run, labelled)
 
 
 @cache
@@ -246,19 +243,19 @@ def _never_persons() -> frozenset[str]:
 
 
 def _is_spelt_like_a_name(word: str) -> bool:
-    """Whether a word has letters alone, and no more than two capitals: J.R., O'Neill."""
-    return word.replace(".", "").replace("'", "").isalpha() and not (len(word) > 2 and word.isupper())
+    """Whether a word has letters alone, and no more than two capitals (J.R., O'Neill), or links two names."""
+    is_alpha = word.replace(".", "").replace("'", "").isalpha()
+    return word in _LINKS or (is_alpha and not (len(word) > 2 and word.isupper()))
 
 
 def _is_single_name(parse: Text, at: int) -> bool:
     """Whether a word by itself is a person's name: Dawn and Mark only inside a sentence."""
     token = parse.tokens[at]
-    given, labelled = first_name_gender(token.text) is not None, token.entity == PERSON
-    family = token.text in surnames() or token.text in named("surnames")
+    is_first_name, labelled = first_name_gender(token.text) is not None, token.entity == PERSON
+    is_listed = is_first_name or token.text in surnames() or token.text in named("surnames")
     if not known_classes(token.text):
-        return given or (labelled and family)
-    opens = at == parse.first_word(parse.sentence_of(at))
-    return labelled and not opens and (given or family)
+        return is_first_name or (labelled and is_listed)
+    return labelled and is_listed and at != parse.first_word(parse.sentence_of(at))
 
 
 def _has_family_name(parse: Text, run: Span, labelled: bool) -> bool:

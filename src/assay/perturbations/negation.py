@@ -6,7 +6,7 @@ from assay.datasets.lexicon import template_words
 from assay.files import toml_file
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.checklist.frames import stands_in, words_in
 from assay.perturbations.edit import Text
 
 _Changes = dict[int, str] | None  # new words by token index; None where the result would be doubtful
@@ -35,37 +35,34 @@ def _denied(parse: Text, sentence: Span, root: int, contract: bool) -> _Changes:
     subject, verb = parse.child(root, *edit.SUBJECTS), _last_verb(parse, root)
     if verb is None or (subject is not None and _resists(parse, subject)):
         return None
-    helpers = [i for i in parse.dependents(verb) if i < verb and _finite_auxiliary(parse.tokens[i])]
+    helpers = words_in("finite-auxiliary", parse, parse.dependents(verb))
     if not helpers:
         return _with_support(parse, sentence, verb, subject)
     short: dict[str, str] = toml_file("checklist", "templates")["negated_auxiliaries"]
     if contract and (contracted := short.get(parse.word_at(helpers[0]))):
         return {helpers[0]: contracted}
-    return _after_auxiliary(parse, helpers[0], subject)
+    if subject is None or subject > helpers[0] or not stands_in("takes-not", parse, helpers[0]):
+        return None  # "only then did it stop"; "it has now stopped"; "he's gone"
+    return {helpers[0]: _negated(parse.tokens[helpers[0]])}
 
 
 def garbled(parse: Text, sentence: Span) -> bool:
     """Whether the parse is inconsistent: a finite complement, two subjects of one verb, a wrong number."""
     inside = range(sentence.start, sentence.end)
-    tokens = parse.tokens
-    subjects = [i for i in inside if tokens[i].dep in ("nsubj", "nsubjpass")]
-    doubled = len({tokens[i].head for i in subjects}) < len(subjects)
-    return doubled or any(stands_in("misread", parse, i) for i in inside)
+    heads = [parse.tokens[i].head for i in words_in("subject-of-verb", parse, inside)]
+    return len(set(heads)) < len(heads) or any(stands_in("misread", parse, i) for i in inside)
 
 
 def _is_presupposed(parse: Text, sentence: Span, root: int) -> bool:
     """Whether the opening or a clause after the verb takes it for a fact: won a medal, which he kept."""
-    commas = [i for i in range(root + 1, sentence.end - 1) if parse.tokens[i].text == ","]
-    told = any(stands_in("tells-more", parse, comma + 1) for comma in commas)
-    return told or parse.word_at(sentence.start) in template_words("negation_shy_openings")
+    opens = parse.word_at(sentence.start) in template_words("negation_shy_openings")
+    return opens or bool(words_in("tells-more", parse, range(root + 2, sentence.end)))
 
 
 def _resists(parse: Text, subject: int) -> bool:
     """Whether a negation would be odd with this subject: "everyone did not", "a pipe did not burst"."""
-    tokens, root = parse.tokens, parse.tokens[subject].head
-    if tokens[subject].dep == "expl":  # there are not students
-        shown = (i for i in parse.dependents(root) if tokens[i].dep == "attr")
-        return all(parse.child(i, "det", "nummod") is None for i in shown)
+    if parse.tokens[subject].dep == "expl":  # there are not students
+        return not words_in("counted-predicate", parse, parse.dependents(parse.tokens[subject].head))
     return stands_in("odd-when-negated", parse, subject)
 
 
@@ -76,33 +73,18 @@ def _last_verb(parse: Text, root: int) -> int | None:
     """
     last, joined = root, _joined_verb(parse, root)
     while joined is not None:
-        if not _is_finite(parse, joined):  # "will open and offer" is fine, "do, swap and sing" is misread
-            return last if any(map(_finite_auxiliary, parse.children(root))) else None
+        if not stands_in(
+            "finite", parse, joined
+        ):  # "will open and offer" is fine, "do, swap and sing" is misread
+            return last if stands_in("has-finite-auxiliary", parse, root) else None
         last, joined = joined, _joined_verb(parse, joined)
     return last
 
 
 def _joined_verb(parse: Text, verb: int) -> int | None:
     """The verb that is joined to another and has no subject of its own."""
-    verbs = [i for i in parse.dependents(verb) if i > verb and stands_in("joined-verb", parse, i)]
+    verbs = words_in("joined-verb", parse, parse.dependents(verb))
     return verbs[0] if verbs and parse.child(verbs[0], *edit.SUBJECTS) is None else None
-
-
-def _is_finite(parse: Text, verb: int) -> bool:
-    helped = any(map(_finite_auxiliary, parse.children(verb)))
-    return helped or parse.tokens[verb].tag in edit.FINITE_TAGS
-
-
-def _finite_auxiliary(token: Token) -> bool:
-    helps = token.tag == "MD" or token.lemma in ("be", "have", "do") or token.text[0] in "'’"
-    return token.dep in ("aux", "auxpass") and token.tag in edit.FINITE_TAGS and helps
-
-
-def _after_auxiliary(parse: Text, finite: int, subject: int | None) -> _Changes:
-    """Put the "not" after an auxiliary, or contract the two."""
-    if subject is None or subject > finite or not stands_in("takes-not", parse, finite):
-        return None  # "only then did it stop"; "it has now stopped"; "he's gone"
-    return {finite: _negated(parse.tokens[finite])}
 
 
 def _negated(token: Token) -> str:
@@ -115,8 +97,8 @@ def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -
     """Negate a verb without auxiliary: after a form of "be", else with do-support."""
     tokens, token = parse.tokens, parse.tokens[root]
     if subject is None:
-        imperative = stands_in("imperative", parse, root)
-        return {root: f"Do not {parse.word_at(root)}"} if imperative else None
+        is_command = stands_in("imperative", parse, root)
+        return {root: f"Do not {parse.word_at(root)}"} if is_command else None
     if stands_in("form-of-be", parse, root):
         return {root: _negated(token)} if stands_in("takes-not", parse, root) else None
     if subject > root or token.tag not in edit.DO_FORMS:
@@ -124,7 +106,7 @@ def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -
     at = root
     while tokens[at - 1].dep == "advmod" and tokens[at - 1].head == root:
         at -= 1  # before the adverbs that belong to the verb
-    if any(parse.word_at(i) in template_words("outer_adverbs") for i in range(at, root)):
+    if words_in("outer-adverb", parse, range(at, root)):
         return None
     support, base = f"{edit.DO_FORMS[token.tag]} not", edit.lemma_of(token.text, "verb")
     return {root: f"{support} {base}"} if at == root else {at: f"{support} {tokens[at].text}", root: base}
@@ -132,13 +114,11 @@ def _with_support(parse: Text, sentence: Span, root: int, subject: int | None) -
 
 def _affirm(parse: Text, root: int, negative: int) -> _Changes:
     """Remove not, n't or never, and do-support with it."""
-    tokens, before = parse.tokens, negative - 1
-    subject, word = parse.child(root, *edit.SUBJECTS), parse.word_at(before)
-    if parse.word_at(negative) == "never":
-        return {negative: ""}
-    if subject is None or subject > negative:
+    before, verb = negative - 1, parse.tokens[root].text
+    word = parse.word_at(before)
+    if parse.child(root, *edit.SUBJECTS) is None:
         return None
-    if word in edit.DO_TAGS and tokens[before].dep == "aux":
-        form = edit.inflect(edit.lemma_of(tokens[root].text, "verb"), edit.DO_TAGS[word])
-        return {negative: "", before: "", root: form} if form else None
-    return {negative: "", before: edit.FULL_STEMS.get(word, tokens[before].text)}
+    if word in edit.DO_TAGS and before != root:
+        base = edit.lemma_of(verb, "verb")
+        return {negative: "", before: "", root: edit.inflect(base, edit.DO_TAGS[word]) or verb}
+    return {negative: "", before: edit.FULL_STEMS.get(word, parse.text_at(before))}

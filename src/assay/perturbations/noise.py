@@ -9,23 +9,25 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, combinations, pairwise
+from operator import itemgetter
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised
+from assay.datasets.lexicon import capitalised, template_words
 from assay.files import word_set
 from assay.language import full_stop, join_words, split_sentences_of, split_words
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.checklist.frames import stands_in, words_in
 from assay.perturbations.edit import ParseEdit, Text
-from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, name_spans, named
+from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, name_spans, named
 from assay.perturbations.negation import negation
 
 # The release confuses these five marks.
 _PUNCTUATION = {".": ",", ",": ".", "!": ",", "?": ",", ":": "."}
 _PUNCTUATION |= {"。": "，", "，": "。", "！": "，", "？": "，", "：": "。", "،": ".", "؟": "،"}
+_IN_LISTS = {",", "and", "or", "&", "/", "-", "'s", "’s", "'", "("}  # what may stand between two listed names
 # The phrases of the release, which draws the article or "some".
 _GENERIC = {PERSON: ("a", "person"), PLACE: ("a", "place"), ORGANISATION: ("an", "organization")}
 # Footnote 14 names these four marks; one inside a figure or a name ends nothing: 40,000, x.org, Mr. Smith.
@@ -67,15 +69,18 @@ class ArticleRemoval(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        text = record.gold
-        articles, words = word_set("words", "articles"), text.split()
+        articles, words = word_set("words", "articles"), record.gold.split()
         places = [place for place, word in enumerate(words) if word.lower() in articles]
         removed = set(edit.draw_each(places, self.level, rng))
-        for place in removed:
-            before = words[place - 1].rstrip("\"')]”’") if place else "."
-            if words[place][0].isupper() and before.endswith((".", "!", "?")) and place + 1 < len(words):
-                words[place + 1] = capitalised(words[place + 1])
-        return " ".join(word for place, word in enumerate(words) if place not in removed) if removed else None
+        following = {place + 1 for place in removed if words[place][0].isupper() and _opens(words, place)}
+        words = [capitalised(word) if place in following else word for place, word in enumerate(words)]
+        kept = [word for place, word in enumerate(words) if place not in removed]
+        return " ".join(kept) if removed else None
+
+
+def _opens(words: Sequence[str], place: int) -> bool:
+    """Whether a word opens the text or a sentence, by the word before it."""
+    return place == 0 or words[place - 1].rstrip("\"')]”’").endswith((".", "!", "?"))
 
 
 @dataclass(frozen=True)
@@ -91,9 +96,7 @@ class PrepositionRemoval(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        return _without(
-            parse, [i for i, token in enumerate(parse.tokens) if token.pos == "ADP"], self.level, rng
-        )
+        return _without(parse, parse.where(lambda token: token.pos == "ADP"), self.level, rng)
 
 
 @dataclass(frozen=True)
@@ -108,22 +111,21 @@ class StopWordRemoval(Perturbation):
     level: float = 0.3
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        parse = edit.read(record.gold)
-        known = spacy_stop_words()
-        return _without(
-            parse, [i for i, t in enumerate(parse.tokens) if t.text.lower() in known], self.level, rng
-        )
+        parse, stop_words = edit.read(record.gold), spacy_stop_words()
+        places = parse.where(lambda token: token.text.lower() in stop_words)
+        return _without(parse, places, self.level, rng)
 
 
 def _without(parse: Text, places: Sequence[int], level: float, rng: Random) -> str | None:
     """The text without some of the tokens, each dropped with the probability `level`."""
-    tokens, removed, stems = parse.tokens, set(edit.draw_each(places, level, rng)), dict[int, str]()
-    for place in sorted(removed):  # "is" takes "n't" with it; without "n't", "ca" is "can"
-        if not tokens[place].space and place + 1 < len(tokens) and edit.is_clitic(tokens[place + 1]):
-            removed.add(place + 1)
-        stem = tokens[place - 1].text.lower() if place and edit.is_clitic(tokens[place]) else ""
-        if stem in edit.FULL_STEMS:
-            stems[place - 1] = edit.FULL_STEMS[stem]
+    removed, stems = set(edit.draw_each(places, level, rng)), dict[int, str]()
+    clitics = [end for end in parse.where(edit.is_clitic) if end and not parse.tokens[end - 1].space]
+    for end in clitics:  # "is" takes "n't" with it; without "n't", "ca" is "can"
+        if end - 1 in removed:
+            removed.add(end)
+        elif end in removed:
+            stem = parse.word_at(end - 1)
+            stems[end - 1] = edit.FULL_STEMS.get(stem, parse.text_at(end - 1))
     changes = stems | edit.dropped(removed)
     return " ".join(edit.rewrite(parse, changes, articles=False).split()) if removed else None
 
@@ -141,11 +143,10 @@ class VerbLemmatisation(ParseEdit):
     level: float = 1.0
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        full = {
-            i: token for i, token in enumerate(parse.tokens) if token.pos == "VERB" and token.text.isalpha()
-        }
-        bases = {i: base for i, verb in full.items() if (base := edit.base_form(verb)) != verb.text.lower()}
-        return {i: bases[i] for i in edit.draw_each(list(bases), self.level, rng)}
+        verbs = parse.where(lambda token: token.pos == "VERB" and token.text.isalpha())
+        bases = {i: edit.base_form(parse.tokens[i]) for i in verbs}
+        inflected = [i for i, base in bases.items() if base != parse.word_at(i)]
+        return {i: bases[i] for i in edit.draw_each(inflected, self.level, rng)}
 
 
 @dataclass(frozen=True)
@@ -320,7 +321,10 @@ class SentenceReplacement(Perturbation):
 
 @dataclass(frozen=True)
 class GenericNamedEntity(Perturbation):
-    """A share of the names of people, places and organisations becomes "a person", "some place" and so on."""
+    """A share of the names of people, places and organisations becomes "a person", "some place" and so on.
+
+    Names with nothing between them may be parts of one, and stay.
+    """
 
     name = "generic-named-entity"
     criterion = "consistency"
@@ -332,15 +336,10 @@ class GenericNamedEntity(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
         spans = name_spans(parse)
-        apart = [name for name in spans if not any(name is not n and _touches(parse, name, n) for n in spans)]
+        touching = [pair for pair in pairwise(spans) if pair[0].end >= pair[1].start]
+        apart = [name for name in spans if name not in chain(*touching)]
         drawn = edit.draw_each(apart, self.level, rng)
         return edit.splice(parse.text, [_generic_phrase(parse, name, rng) for name in drawn])
-
-
-def _touches(parse: Text, one: Span, other: Span) -> bool:
-    """Whether nothing is between two names, so that they may be parts of one."""
-    first, second = sorted((one, other), key=lambda name: name.start)
-    return first.end >= second.start
 
 
 def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str]:
@@ -351,13 +350,12 @@ def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str
     """
     tokens, first = parse.tokens, name.start
     article, noun = _GENERIC[name.label]
-    known = word_set("words", "articles")
-    while first and (is_title(tokens[first - 1].text) or parse.word_at(first - 1) in known):
+    before_names = word_set("words", "articles") | template_words("titles")
+    while first and {parse.word_at(first - 1), parse.text_at(first - 1).rstrip(".")} & before_names:
         first -= 1
     phrase = noun if stands_in("described", parse, first) else f"{rng.choice(('some', article))} {noun}"
-    if tokens[first].text[:1].isupper() and first == parse.first_word(parse.sentence_of(first)):
-        phrase = capitalised(phrase)
-    return tokens[first].start, tokens[name.end - 1].end, phrase
+    new = capitalised(phrase) if stands_in("opens-in-capitals", parse, first) else phrase
+    return tokens[first].start, tokens[name.end - 1].end, new
 
 
 @dataclass(frozen=True)
@@ -458,18 +456,15 @@ class NounSwitching(ParseEdit):
     level: int = 2
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        return {
-            at: _cased(parse, at, noun)
-            for at, noun in _switched_tokens(parse, "NOUN", self.level, rng).items()
-        }
+        switched = _switched_tokens(parse, "NOUN", self.level, rng)
+        return {at: _cased(parse, at, noun.text) for at, noun in switched.items()}
 
 
-def _cased(parse: Text, at: int, word: Token) -> str:
+def _cased(parse: Text, at: int, noun: str) -> str:
     """A noun without the capital of the sentence that it opened, or with that of the one it opens."""
-    opens = parse.tokens[at].text[:1].isupper() and at == parse.first_word(parse.sentence_of(at))
-    if word.text[1:].lower() != word.text[1:]:  # TV, iPhone
-        return word.text
-    return capitalised(word.text) if opens else word.text.lower()
+    if noun[1:].lower() != noun[1:]:  # TV, iPhone
+        return noun
+    return capitalised(noun) if stands_in("opens-in-capitals", parse, at) else noun.lower()
 
 
 @dataclass(frozen=True)
@@ -486,20 +481,22 @@ class VerbSwitching(ParseEdit):
     level: int = 8
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes = {}
-        for at, verb in _switched_tokens(parse, "VERB", self.level, rng).items():
-            here, form = parse.tokens[at], verb.text.lower()
-            if verb.tag != here.tag:
-                inflected = edit.inflect(edit.base_form(verb), here.tag)
-                form = inflected if inflected and edit.known_classes(inflected) else form  # not: swammed
-            changes[at] = form.capitalize() if here.text[:1].isupper() else form
-        return changes
+        switched = _switched_tokens(parse, "VERB", self.level, rng)
+        return {at: _inflected_for(parse.tokens[at], verb) for at, verb in switched.items()}
+
+
+def _inflected_for(place: Token, verb: Token) -> str:
+    """A verb in the form of the one whose place it takes, as far as the dictionary has that form."""
+    form = verb.text.lower()
+    if verb.tag != place.tag:
+        inflected = edit.inflect(edit.base_form(verb), place.tag) or ""
+        form = inflected if edit.known_classes(inflected) else form  # not: swammed
+    return form.capitalize() if place.text[:1].isupper() else form
 
 
 def _switched_tokens(parse: Text, pos: str, count: int, rng: Random) -> dict[int, Token]:
     """Index to its new token, after switching words of a kind (the tagger takes emoji for nouns too)."""
-    words = [i for i, token in enumerate(parse.tokens) if token.pos == pos]
-    places = [i for i in words if stands_in("movable", parse, i)]
+    places = words_in("movable", parse, parse.where(lambda token: token.pos == pos))
     moved = edit.switch_pairs(places, count, rng)
     return {at: parse.tokens[other] for at, other in zip(places, moved, strict=False) if at != other}
 
@@ -530,8 +527,7 @@ class NamedEntitySwitching(Perturbation):
                 break
             first, second = last = rng.choice(fitting)
             texts[first], texts[second] = texts[second], texts[first]
-        places = [(parse.tokens[span.start].start, parse.tokens[span.end - 1].end) for span in spans]
-        return edit.splice(parse.text, [(*place, text) for place, text in zip(places, texts, strict=True)])
+        return edit.splice(parse.text, parse.cuts(spans, texts))
 
 
 def _switchable(parse: Text, spans: Sequence[Span]) -> list[tuple[int, int]]:
@@ -539,18 +535,15 @@ def _switchable(parse: Text, spans: Sequence[Span]) -> list[tuple[int, int]]:
 
     A name with an article only changes places with another that has one: the Arctic, South America.
     """
-    listed = set[int]()  # numbers of names that a list continues after
-    for number, (left, right) in enumerate(pairwise(spans)):
-        between = {token.text.lower() for token in parse.tokens[left.end : right.start]}
-        if between <= {",", "and", "or", "&", "/", "-", "'s", "’s", "'", "("}:
-            listed.add(number)
+    between = [set(map(parse.word_at, range(left.end, right.start))) for left, right in pairwise(spans)]
+    in_list = [words <= _IN_LISTS for words in between]  # whether the next name continues a list
     contests = named("competition_words")
     kinds = [
         (span.label, parse.tokens[span.end - 1].text in contests, parse.word_at(span.start - 1) == "the")
         for span in spans
     ]
-    pairs = ((i, j) for j in range(len(spans)) for i in range(j) if kinds[i] == kinds[j])
-    return [(i, j) for i, j in pairs if not listed >= set(range(i, j))]
+    pairs = sorted(combinations(range(len(spans)), 2), key=itemgetter(1))
+    return [(i, j) for i, j in pairs if kinds[i] == kinds[j] and not all(in_list[i:j])]
 
 
 def _differ(texts: Sequence[str], pair: tuple[int, int]) -> bool:
@@ -559,5 +552,8 @@ def _differ(texts: Sequence[str], pair: tuple[int, int]) -> bool:
     left, right = texts[first], texts[second]
     rest = [*texts[:first], "", *texts[first + 1 : second], "", *texts[second + 1 :], ""]
     beside_first, beside_second = ((rest[at - 1], rest[at + 1]) for at in pair)
-    common = set(left.split()) & set(right.split())
-    return not common and right not in beside_first and left not in beside_second
+    return (
+        set(left.split()).isdisjoint(right.split())
+        and right not in beside_first
+        and left not in beside_second
+    )

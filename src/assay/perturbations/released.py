@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 from string import punctuation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.core import Perturbation, Record
 from assay.datasets.lexicon import capitalised
 from assay.language import split_sentences_of
+from assay.models.nlp import Span
 from assay.models.weights import resolve_tokenizer
 from assay.perturbations import edit
 from assay.perturbations.degenerate import ErrorKind, Where
-
-if TYPE_CHECKING:
-    from assay.perturbations.edit import Text
 
 _LENGTH = 256  # tokens of a string of frequent n-grams
 _LISTED = 10  # times `level`: how many n-grams are looked at before those with marks are left out
@@ -49,8 +47,7 @@ class ReleasedEntitySwitching(Perturbation):
         parse = edit.read(record.gold)
         texts = [parse.piece(entity) for entity in parse.entities]
         moved = edit.switch_pairs(texts, self.level, rng) or texts
-        ends = [(parse.tokens[e.start].start, parse.tokens[e.end - 1].end) for e in parse.entities]
-        return edit.splice(record.gold, [(*place, text) for place, text in zip(ends, moved, strict=True)])
+        return edit.splice(record.gold, parse.cuts(parse.entities, moved))
 
 
 @dataclass(frozen=True)
@@ -65,11 +62,10 @@ class ReleasedNounSwitching(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        places = [i for i, token in enumerate(parse.tokens) if token.pos == "NOUN"]
-        moved = edit.switch_pairs(places, self.level, rng) or places
-        return _with_words(
-            parse, {at: parse.tokens[other].text for at, other in zip(places, moved, strict=True)}
-        )
+        nouns = parse.where(lambda token: token.pos == "NOUN")
+        moved = edit.switch_pairs(nouns, self.level, rng) or nouns
+        spans = [Span(at, at + 1) for at in nouns]
+        return edit.splice(record.gold, parse.cuts(spans, map(parse.text_at, moved)))
 
 
 @dataclass(frozen=True)
@@ -95,12 +91,6 @@ class ReleasedGenericEntity(Perturbation):
                 phrase = capitalised(phrase)
             cuts.append((parse.tokens[first].start, parse.tokens[entity.end - 1].end, phrase))
         return edit.splice(record.gold, cuts)
-
-
-def _with_words(parse: Text, words: dict[int, str]) -> str:
-    """The text with the words at these indices replaced, and nothing else changed."""
-    cuts = [(parse.tokens[at].start, parse.tokens[at].end, word) for at, word in sorted(words.items())]
-    return edit.splice(parse.text, cuts)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ harmful template and not under a harmless one, and Eq. 1 compares the fall with 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -130,45 +131,44 @@ class Checklist(MadeOnce, TextAudit):
 
     @cached_property
     def _entries(self) -> list[Entry]:
-        entries = catalogue()
+        """The rows of the catalogue that are asked about."""
+        entries = list(catalogue())
         wanted = {"template": self.only, "criterion": tuple(map(_path, self.criterion))}
         for kind, names in wanted.items():
-            known = {_path(getattr(entry, kind)) for entry in catalogue()}
-            check_known(f"unknown {kind}", names, known)
-            if names:
-                entries = tuple(entry for entry in entries if _path(getattr(entry, kind)) in names)
-        if self.asks_model or MASKED_WORDS in self.only:
-            return list(entries)
-        return [entry for entry in entries if entry.template != MASKED_WORDS]
+            check_known(f"unknown {kind}", names, {_path(getattr(entry, kind)) for entry in catalogue()})
+            entries = [entry for entry in entries if not names or _path(getattr(entry, kind)) in names]
+        asks_model = self.asks_model or MASKED_WORDS in self.only
+        return [entry for entry in entries if asks_model or entry.template != MASKED_WORDS]
 
     def fetch(self) -> str | None:
-        asks = any(entry.template == MASKED_WORDS for entry in self._entries)
+        asks = MASKED_WORDS in (entry.template for entry in self._entries)
         reason = fill.fetch() if asks else None
         return f"{MASKED_WORDS}: {reason}" if reason else None
 
     @cached_property
     def _records(self) -> dict[str, list[Record]]:
         """Records by task; every one still knows all texts of its corpus."""
-        named = [task_named(task) for task in self.task]
-        records: list[Record] = []
-        for path in self.data:
-            if self.references is not None:
-                records += read_text_sets(path, self.references, task=named[0] if named else "translation")
-            else:
-                records += read_records(path, task=named[0] if len(named) == 1 else None)
-        if not self.data:
-            records = [record for task in named or CHECKLIST_TASKS for record in embedded_records(task)]
-        elif self.rule == "careful":
+        records = self._read_records()
+        if self.data and self.rule == "careful":
             records = apart_from_references(" and ".join(path.stem for path in self.data), records)
-        by_task: dict[str, list[Record]] = {}
+        by_task: dict[str, list[Record]] = {record.task: [] for record in records}
         for record in records:
-            by_task.setdefault(record.task, []).extend([record] if record.task in CHECKLIST_TASKS else [])
+            by_task[record.task] += [record] if record.task in CHECKLIST_TASKS else []
+        by_task = {task: spread_out(listed, self.limit) for task, listed in by_task.items()}
         if self.rule == "paper":
-            return {task: spread_out(listed, self.limit) for task, listed in by_task.items()}
-        return {
-            task: [with_one_reference(record) for record in in_content_order(spread_out(listed, self.limit))]
-            for task, listed in by_task.items()
-        }
+            return by_task
+        return {task: list(map(with_one_reference, in_content_order(rows))) for task, rows in by_task.items()}
+
+    def _read_records(self) -> list[Record]:
+        """The records of the files, or the embedded ones of the tasks."""
+        tasks = [task_named(task) for task in self.task]
+        task = tasks[0] if len(tasks) == 1 else None
+        if not self.data:
+            return [record for task in tasks or CHECKLIST_TASKS for record in embedded_records(task)]
+        if self.references is None:
+            return [record for path in self.data for record in read_records(path, task=task)]
+        first = next(iter(tasks), "translation")
+        return [record for path in self.data for record in read_text_sets(path, self.references, task=first)]
 
     def make_cases(self) -> list[Case]:
         """One case per item and row that applies: the clean and the perturbed text."""
@@ -198,7 +198,7 @@ class Checklist(MadeOnce, TextAudit):
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         slices = [scores for scores in read_slices(scored) if {CLEAN, PERTURBED} <= set(scores.columns)]
-        findings = [finding for scores in slices for finding in self._row_findings(scores)]
+        findings = list(chain.from_iterable(map(self._row_findings, slices)))
         if self.rule == "careful":
             findings += averages(slices)
         return Judgement(findings, self._notes())
@@ -231,32 +231,34 @@ class Checklist(MadeOnce, TextAudit):
     def _deviations(self, scores: AlignedScores) -> Iterator[Finding]:
         """Eq. 1 of the paper, for metrics whose scores lie between 0 and 1: the fall of the score minus the
         penalty."""
-        changes = scores.columns[PERTURBED] - scores.columns[CLEAN]
+        clean, perturbed = scores.columns[CLEAN], scores.columns[PERTURBED]
         penalties = np.array([self._penalties.of(case, self.rule) for case in scores.cases], dtype=np.float64)
-        signed = -penalties / LIMIT - changes
+        signed = -penalties / LIMIT - (perturbed - clean)
         there = np.isfinite(signed)
-        both = np.concatenate([scores.columns[PERTURBED], scores.columns[CLEAN]])
+        both = np.concatenate([perturbed, clean])
         if not there.any() or not 0.0 <= np.nanmin(both) <= np.nanmax(both) <= 1.0:
             return
-        clusters = [label for label, is_there in zip(scores.clusters, there, strict=True) if is_there]
+        clusters = np.asarray(scores.clusters, dtype=object)[there].tolist()
+        evidence = scores.largest(np.abs(signed))
         for name, values in (("human_deviation", signed), ("absolute_human_deviation", np.abs(signed))):
             interval = bootstrap_mean(values[there], clusters=clusters, seed=self.seed)
             deviation = Estimate(
                 float(values[there].mean()), int(there.sum()), interval.pair if interval else None
             )
-            evidence = scores.largest(np.abs(signed))
             yield Finding.of(scores.scored, scores.slice, name, deviation, evidence=evidence)
 
     def _notes(self) -> list[str]:
         """Whose severities were used, and rows that found nothing to change."""
         notes = [*([] if self.human else [OURS]), *self._language_notes()]
-        applied_to = {case.slice for case in self.made}
-        silent = [e.slice for e in self._entries if e.task in self._records and e.slice not in applied_to]
+        asked = {entry.slice: entry.task for entry in self._entries}
+        silent = [
+            slice_ for slice_, task in asked.items() if task in self._records and not self._applied[slice_]
+        ]
         if silent:
             notes.append(f"templates that applied to no item: {', '.join(silent)}")
-        unread = [task for task in self._records if task not in CHECKLIST_TASKS]
+        unread = self._records.keys() - set(CHECKLIST_TASKS)
         left_out = "its items were left out"
-        return notes + [f"no template is made for the task {task}; {left_out}" for task in unread]
+        return notes + [f"no template is made for the task {task}; {left_out}" for task in sorted(unread)]
 
 
 def _path(criterion: str) -> str:
@@ -281,10 +283,10 @@ def _case(entry: Entry, record: Record, changed: str, total: int) -> Case:
 
 def _with_own_ids(cases: Sequence[Case]) -> list[Case]:
     """Records of several files may share an id: later ones get a number."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     numbered = []
     for case in cases:
-        counts[case.id] = counts.get(case.id, 0) + 1
+        counts[case.id] += 1
         numbered.append(case if counts[case.id] == 1 else replace(case, id=f"{case.id}#{counts[case.id]}"))
     return numbered
 
@@ -302,41 +304,46 @@ def averages(slices: Sequence[AlignedScores]) -> Iterator[Finding]:
     harmful = [scores for scores in slices if is_harmful(scores.slice) and not scores.scored.is_set]
     for metric_rows in rows_by_label([scores.scored.metric for scores in harmful]).values():
         rows = [harmful[row] for row in metric_rows]
-        yield from _by_label([f"{_task(s)}/{_aspect(s)}" for s in rows], rows, "mean_right_order")
-        yield from _by_label([f"{_EVERYTHING}/{_aspect(s)}" for s in rows], rows, "mean_right_order")
-        yield from _by_label([s.slice.split("/")[1] for s in rows], rows, "criterion_order")
+        yield from _by_label(lambda s: f"{_task(s)}/{_aspect(s)}", rows, "mean_right_order", reworded=True)
+        yield from _by_label(lambda s: f"{_EVERYTHING}/{_aspect(s)}", rows, "mean_right_order", reworded=True)
+        yield from _by_label(lambda s: s.slice.split("/")[1], rows, "criterion_order", reworded=False)
         yield from _criteria_apart(rows)
 
 
-def _by_label(labels: Sequence[str], rows: Sequence[AlignedScores], statistic: str) -> Iterator[Finding]:
-    """One average per label, and beside it the one with sound rewordings."""
-    for label, places in rows_by_label(labels).items():
-        for better, name in ((CLEAN, statistic), (REWORDED, f"{statistic}_reworded")):
+def _by_label(
+    label_of: Callable[[AlignedScores], str], rows: Sequence[AlignedScores], statistic: str, *, reworded: bool
+) -> Iterator[Finding]:
+    """One average per label and, where that is asked, beside it the one with sound rewordings."""
+    averaged = [(CLEAN, statistic), (REWORDED, f"{statistic}_reworded")][: 1 + reworded]
+    for label, places in rows_by_label(list(map(label_of, rows))).items():
+        for better, name in averaged:
             kinds = [(rows[place], rows[place].decisions([better], [PERTURBED])) for place in places]
             finding = pooled_order(str(label), name, kinds)
-            if finding is not None and np.isfinite(finding.value) and name != "criterion_order_reworded":
+            if finding is not None and np.isfinite(finding.value):
                 yield finding
 
 
 def _criteria_apart(rows: Sequence[AlignedScores]) -> Iterator[Finding]:
     """Whether a metric minds a change of meaning more than one of form, on the same item."""
     scored = rows[0].scored
-    for task, places in rows_by_label([_task(scores) for scores in rows]).items():
-        by_aspect = {"meaning": dict[str, list[float]](), "form": dict[str, list[float]]()}
-        for scores in (rows[place] for place in places):
-            by_item = by_aspect[_aspect(scores)]
-            for case, score in zip(scores.cases, scores.columns[PERTURBED].tolist(), strict=True):
-                by_item.setdefault(case.meta["item"], []).append(score)
-        decisions = {
-            item: outcome(
-                *np.meshgrid(by_aspect["form"][item], by_aspect["meaning"][item]), scored.is_of_model
-            )
-            for item in by_aspect["form"]
-            if item in by_aspect["meaning"]
-        }
-        means = np.array([row_means(table.reshape(1, -1))[0] for table in decisions.values()])
-        order = right_order([(means, list(decisions))])
+    for task, places in rows_by_label(list(map(_task, rows))).items():
+        here = [rows[place] for place in places]
+        meaning = _scores_by_item([scores for scores in here if _aspect(scores) == "meaning"])
+        form = _scores_by_item([scores for scores in here if _aspect(scores) == "form"])
+        items = [item for item in form if item in meaning]
+        pairs = [np.meshgrid(form[item], meaning[item]) for item in items]
+        decisions = [row_means(outcome(*pair, scored.is_of_model).reshape(1, -1))[0] for pair in pairs]
+        order = right_order([(np.array(decisions), items)])
         yield Finding.of(scored, f"{task}/criteria", "criteria_apart", order)
+
+
+def _scores_by_item(rows: Sequence[AlignedScores]) -> Mapping[str, list[float]]:
+    """The scores of each item's perturbed texts."""
+    by_item: dict[str, list[float]] = defaultdict(list)
+    for scores in rows:
+        for case, score in zip(scores.cases, scores.columns[PERTURBED].tolist(), strict=True):
+            by_item[case.meta["item"]].append(score)
+    return by_item
 
 
 def _task(scores: AlignedScores) -> str:
@@ -390,8 +397,7 @@ def _known(row: Row, column: str, names: Sequence[str]) -> str:
 
 def _penalties(row: Row) -> list[float]:
     value = row.values.get("penalty")
-    given = value if isinstance(value, list) else [row.number("penalty")]
-    numbers = [float(item) for item in given if isinstance(item, int | float) and not isinstance(item, bool)]
-    if len(numbers) != len(given) or not numbers or not all(0.0 <= item <= LIMIT for item in numbers):
+    numbers = value if isinstance(value, list) and value else [row.number("penalty")]
+    if not all(type(number) in (int, float) and 0.0 <= number <= LIMIT for number in numbers):
         raise row.fail(f"column 'penalty' must be a number from 0 to {LIMIT:g}, or a list of them")
-    return numbers
+    return list(map(float, numbers))

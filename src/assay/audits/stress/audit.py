@@ -7,6 +7,7 @@ The paper's rule asks the means to fall at every level instead.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -31,7 +32,7 @@ from assay.audits.corpora import (
     titles,
 )
 from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores
-from assay.core import Case, Chart, Finding, MadeOnce, Perturbation, Record, Statistic
+from assay.core import Case, Chart, Finding, Floats, MadeOnce, Perturbation, Record, Statistic
 from assay.errors import DataError, suggest
 from assay.files import toml_file
 from assay.grouping import rows_by_label
@@ -45,6 +46,7 @@ from assay.recipe import generator
 from assay.vocabulary import Language, Rule, Task
 
 SHOWN_EDITS = 12
+MODEL_NOISE = "bert-diverge"  # which runs a language model
 
 
 def _sentence(finding: Finding) -> str:
@@ -120,8 +122,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
             cases += corpus.cases(f"{corpus.name}/{CLEAN}", clean)
             for noise, noise_levels in self._noises(corpus).items():
                 items = [self._item(record, noise, noise_levels, corpus) for record in corpus.records]
-                applied = [item for item in items if item is not None]
-                cases += corpus.cases(f"{corpus.name}/{noise}", applied)
+                cases += corpus.cases(f"{corpus.name}/{noise}", list(filter(None, items)))
         return cases
 
     @cached_property
@@ -136,28 +137,37 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
         }
 
     def _noises(self, corpus: Corpus) -> dict[str, tuple[_Level, ...]]:
-        known = levels(self._profiles[corpus.name], self.rule)
-        elsewhere = declared_levels(for_english=False)
-        if elsewhere.keys() & set(self.only) or (self.rule == "careful" and not corpus.is_english):
-            known = known | elsewhere
-        every = known | UNITS if self.units or set(self.only) & set(UNITS) else known
-        for wrong in set(self.only) - set(every) - set(levels("summaries", "careful")):
-            raise DataError(f"unknown noise {wrong!r}{suggest(wrong, every)}")
-        chosen = [noise for noise in every if noise in self.only] if self.only else list(every)
-        chosen = [noise for noise in chosen if noise != "bert-diverge" or not self._leaves_models_out]
+        """The noises put to a corpus, with their levels."""
+        known = self._known_noises(corpus)
+        unknown = set(self.only) - set(known) - set(levels("summaries", "careful"))
+        if unknown:
+            wrong = min(unknown)
+            raise DataError(f"unknown noise {wrong!r}{suggest(wrong, known)}")
+        chosen = {noise: steps for noise, steps in known.items() if noise in (self.only or known)}
+        if not self._runs_models:
+            chosen.pop(MODEL_NOISE, None)
         if self.depth == "all":
-            return {noise: every[noise] for noise in chosen}
-        return {noise: tuple(dict.fromkeys((every[noise][0], every[noise][-1]))) for noise in chosen}
+            return chosen
+        return {noise: tuple(dict.fromkeys((steps[0], steps[-1]))) for noise, steps in chosen.items()}
+
+    def _known_noises(self, corpus: Corpus) -> dict[str, tuple[_Level, ...]]:
+        """The noises for a corpus of that kind and language, and those that were asked for by name."""
+        known, elsewhere = levels(self._profiles[corpus.name], self.rule), declared_levels(for_english=False)
+        asks_elsewhere = not elsewhere.keys().isdisjoint(self.only)
+        if asks_elsewhere or (self.rule == "careful" and not corpus.is_english):
+            known = known | elsewhere
+        asks_units = self.units or not UNITS.keys().isdisjoint(self.only)
+        return known | UNITS if asks_units else known
 
     @property
-    def _leaves_models_out(self) -> bool:
-        """Whether noises that run a language model are left out."""
-        return not self.asks_model and self.masked_lm is None and "bert-diverge" not in self.only
+    def _runs_models(self) -> bool:
+        """Whether noises that run a language model are put to the texts."""
+        return self.asks_model or self.masked_lm is not None or MODEL_NOISE in self.only
 
     def fetch(self) -> str | None:
-        asks = self.masked_lm is None and (not self.only or "bert-diverge" in self.only)
-        reason = fill.fetch() if asks and not self._leaves_models_out else None
-        return f"bert-diverge: {reason}" if reason else None
+        asks_own_model = self.masked_lm is None and MODEL_NOISE in (self.only or (MODEL_NOISE,))
+        reason = fill.fetch() if asks_own_model and self._runs_models else None
+        return f"{MODEL_NOISE}: {reason}" if reason else None
 
     def _item(
         self, record: Record, noise: str, noise_levels: Sequence[_Level], corpus: Corpus
@@ -177,23 +187,21 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
             ratios[f"{level:g}"] = sum(sizes) / max(1, len(sizes))
             edits = alignment(record.gold, noised.get(1, record.gold))[:SHOWN_EDITS]
             changed[f"{level:g}"] = [[edit.before, edit.after] for edit in edits]
-            if perturbation.method:
-                meta["method"] = perturbation.method
+        strongest = self._perturbation(noise, noise_levels[-1], corpus.task)
+        meta |= {"method": strongest.method} if strongest.method else {}
         if self.rule == "paper":
             return Item(record, texts, meta)
-        if not any(ratios.values()):
-            return None
-        meta["aspect"] = self._perturbation(noise, noise_levels[-1], corpus.task).aspect
-        strongest = texts.get(f"{noise_levels[-1]:g}/1")
-        sound = matched_rewording(record, strongest) if strongest else None
-        return Item(record, texts | ({REWORDED: sound} if sound else {}), meta)
+        meta["aspect"] = strongest.aspect
+        damaged = texts.get(f"{noise_levels[-1]:g}/1")
+        sound = matched_rewording(record, damaged) if damaged else None
+        texts |= {REWORDED: sound} if sound else {}
+        return Item(record, texts, meta) if any(ratios.values()) else None
 
     def _noised(self, record: Record, perturbation: Perturbation) -> dict[int, str]:
         """The noised text under each seed; a text that stays as it was counts by the paper's rule alone."""
-        seeds = range(1, self.seeds + 1) if perturbation.seeded else (1,)
         understood = perturbation.understands(record)
         texts = {}
-        for number in seeds:
+        for number in range(1, self.seeds + 1 if perturbation.seeded else 2):
             rng = generator(self.seed + number, perturbation.signature, record.key)
             text = (perturbation.apply(record, rng) if understood else None) or record.gold
             if text != record.gold or self.rule == "paper":
@@ -201,7 +209,7 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
         return texts
 
     def _perturbation(self, noise: str, level: _Level, task: Task) -> Perturbation:
-        options: dict[str, Any] = {"model": self.masked_lm} if noise == "bert-diverge" else {}
+        options: dict[str, Any] = {"model": self.masked_lm} if noise == MODEL_NOISE else {}
         if noise.startswith("sentence-switching"):
             # MAUVE reads the last token, so the paper never moves the last sentence of open-ended text.
             options = {"last": (task != "open-ended" and not self.units) or noise.endswith("-all")}
@@ -230,16 +238,17 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
             yield Finding.of(scores.scored, scores.slice, "score", scores.mean([CLEAN]), n=scores.n)
             return
         levels = self._levels(scores)
-        if not levels:
-            return
         for level, roles in levels.items():
-            where = f"{scores.slice}/{level}"
-            yield Finding.of(scores.scored, where, "score", scores.mean(roles), n=scores.n)
-            yield Finding.of(
-                scores.scored, where, "noise_ratio", self._ratios[scores.slice][level], n=scores.n
-            )
+            where, ratio = f"{scores.slice}/{level}", self._ratios[scores.slice][level]
             order = scores.right_order([CLEAN], roles)
+            yield Finding.of(scores.scored, where, "score", scores.mean(roles), n=scores.n)
+            yield Finding.of(scores.scored, where, "noise_ratio", ratio, n=scores.n)
             yield Finding.of(scores.scored, where, "right_order_at_level", order, versus=CLEAN)
+        if levels:
+            yield from self._verdicts(scores, levels)
+
+    def _verdicts(self, scores: AlignedScores, levels: Mapping[str, list[str]]) -> Iterator[Finding]:
+        """What is judged of one noise: right order at its strongest level; by the paper, the largest step."""
         if self.rule == "paper":
             yield self._largest_step(scores, levels)
             return
@@ -269,50 +278,56 @@ class Stress(MadeOnce, BlindSpot, TextAudit):
         if self.rule == "paper":
             return
         noised = [scores for scores in slices if "aspect" in scores.cases[0].meta and self._levels(scores)]
-        keys = []
-        for scores in noised:
-            aspect = scores.cases[0].meta["aspect"]
-            keys.append((scores.scored.metric, scores.slice.partition("/")[0], aspect))
-        for everywhere in (False, True):
-            labels = [(metric, "all" if everywhere else corpus, aspect) for metric, corpus, aspect in keys]
+        by_corpus = [
+            (scores.scored.metric, scores.slice.partition("/")[0], scores.cases[0].meta["aspect"])
+            for scores in noised
+        ]
+        over_all = [(metric, "all", aspect) for metric, _, aspect in by_corpus]
+        for labels in (by_corpus, over_all):
             for (_, corpus, aspect), rows in rows_by_label(labels).items():
-                kinds = [
-                    (noised[row], noised[row].decisions([CLEAN], self._strongest(noised[row])))
-                    for row in rows
-                ]
+                kinds = [(noised[row], self._decisions(noised[row])) for row in rows]
                 finding = pooled_order(f"{corpus}/{aspect}", "mean_right_order", kinds)
-                if finding is not None:
-                    yield finding
+                yield from [finding] if finding else []
 
-    def _strongest(self, scores: AlignedScores) -> list[str]:
-        """The roles of the strongest level."""
-        return list(self._levels(scores).values())[-1]
+    def _decisions(self, scores: AlignedScores) -> Floats:
+        """Of each item, how often the clean text wins against its strongest noise."""
+        return scores.decisions([CLEAN], list(self._levels(scores).values())[-1])
 
     def remarks(self) -> list[str]:
         """Small datasets, noises that change nothing or few items, and how bert-diverge found its words."""
-        notes = super().remarks()
-        for slice_, ratios in self._ratios.items():
-            same = [level for level, ratio in ratios.items() if not ratio]
-            if same:
-                notes.append(
-                    f"{slice_}: no text is changed at {', '.join(same)}: too short for so little noise"
-                )
-        listed = [case.slice for case in self.made]
+        notes = [*super().remarks(), *self._unchanged_notes()]
         for corpus in self.corpora:
             noises = [self._perturbation(noise, 1, corpus.task) for noise in self._noises(corpus)]
             notes += language_notes(corpus.name, corpus.records, noises)
-            for noise in self._noises(corpus):
-                applied = listed.count(f"{corpus.name}/{noise}")
-                if applied < len(corpus.records) and (applied or corpus.is_english):
-                    notes.append(f"{corpus.name}/{noise} applies to {applied} of {len(corpus.records)} items")
-        has_one_meaning = any(corpus.task != "open-ended" for corpus in self.corpora)
-        if self._leaves_models_out and not self.only and has_one_meaning:
-            notes.append("bert-diverge is left out at the quick size; it runs a language model")
-        elif self.masked_lm is None and any("bert-diverge" in self._noises(c) for c in self.corpora):
-            reason = fill.missing()
-            used = f"was not applied: {reason}" if reason else f"is {LM_DIVERGE}"
-            notes.append(f"bert-diverge {used}; name a masked one with --masked-lm")
-        return notes
+            notes += self._applied_notes(corpus)
+        return notes + self._model_notes()
+
+    def _unchanged_notes(self) -> Iterator[str]:
+        """The levels at which a noise changes no text of a corpus."""
+        for slice_, ratios in self._ratios.items():
+            same = ", ".join(level for level, ratio in ratios.items() if not ratio)
+            if same:
+                yield f"{slice_}: no text is changed at {same}: too short for so little noise"
+
+    def _applied_notes(self, corpus: Corpus) -> Iterator[str]:
+        """The noises that change some items of a corpus only; those that change none, of an English one."""
+        applied, total = Counter(case.slice for case in self.made), len(corpus.records)
+        for noise in self._noises(corpus):
+            count = applied[f"{corpus.name}/{noise}"]
+            if count < total and (count or corpus.is_english):
+                yield f"{corpus.name}/{noise} applies to {count} of {total} items"
+
+    def _model_notes(self) -> list[str]:
+        """Whether the noise that runs a language model was made, and by which model."""
+        if not self._runs_models and not self.only:
+            left_out = f"{MODEL_NOISE} is left out at the quick size; it runs a language model"
+            has_one_meaning = any(corpus.task != "open-ended" for corpus in self.corpora)
+            return [left_out] if has_one_meaning else []
+        if self.masked_lm is not None or not any(MODEL_NOISE in self._noises(c) for c in self.corpora):
+            return []
+        reason = fill.missing()
+        used = f"was not applied: {reason}" if reason else f"is {LM_DIVERGE}"
+        return [f"{MODEL_NOISE} {used}; name a masked one with --masked-lm"]
 
 
 _Level = float | int

@@ -12,15 +12,22 @@ from random import Random
 from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.datasets.swaps import embedded_swaps
-from assay.files import toml_file, word_list, word_set
+from assay.files import toml_file, word_set
 from assay.models.nlp import Span, Token, parse
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import has_framed_synonym, standing, stands_in, synonym_rows
+from assay.perturbations.checklist.frames import (
+    standing,
+    stands_in,
+    synonym_rows,
+    words_in,
+    words_with_synonyms,
+)
 from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.negation import negation
 from assay.vocabulary import CHECKLIST_TASKS
 
 _TEXTS = 150  # of the corpus are searched for words
+_IN_LISTS = ("and", "or", "&", ",", "/", "a", "an", "the", "one", "two", "three", "young", "little")
 
 
 @dataclass(frozen=True)
@@ -35,9 +42,8 @@ class Antonyms(ParseEdit):
     share: float = 0.5
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        among = [i for i in range(len(parse.tokens)) if _takes(parse, i, "takes-opposite")]
-        things = [i for i in among if not _is_size_of_person(parse, i)]
-        return _exchanged(parse, lexicon.antonyms(), self.share, rng, among=things, single=True)
+        among = words_in("takes-opposite", parse)
+        return _exchanged(parse, lexicon.antonyms(), self.share, rng, among=among, single=True)
 
 
 @dataclass(frozen=True)
@@ -52,20 +58,8 @@ class Siblings(ParseEdit):
     share: float = 0.5
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        among = [i for i in range(len(parse.tokens)) if _takes(parse, i, "takes-sibling")]
-        kinds = lexicon.siblings(interchangeable=True)
+        among, kinds = words_in("takes-sibling", parse), lexicon.siblings(interchangeable=True)
         return _exchanged(parse, kinds, self.share, rng, among=among, single=True)
-
-
-def _takes(parse: Text, index: int, frame: str) -> bool:
-    """Whether another word may take a word's place, whatever it says: no other word depends on it alone."""
-    return stands_in(frame, parse, index) and stands_in("replaceable", parse, index)
-
-
-def _is_size_of_person(parse: Text, index: int) -> bool:
-    """Whether a word is a person's size: a little daughter."""
-    token = parse.tokens[index]
-    return token.lemma in ("small", "little", "large", "big") and _is_person(parse, token)
 
 
 def _exchanged(
@@ -83,19 +77,22 @@ def _exchanged(
     A word that is not `among` those to be exchanged in one place stays in all. With `single`, only one word
     of a sentence changes.
     """
-    options = {i: forms for i in among if (forms := _forms(parse, i, table))}
-    places: dict[str, list[int]] = defaultdict(list)
-    for index, token in enumerate(parse.tokens):
-        places[token.text.lower()].append(index)
-    free = [word for word, indices in places.items() if options.keys() >= set(indices)]
+    options = {i: _forms(parse.tokens[i], table) for i in words_in("stands-free", parse, among)}
+    places = parse.places_of_words()
+    free = [word for word, indices in places.items() if all(map(options.get, indices))]
     changes: dict[int, str] = {}
     for word in edit.draw_share(free, share, rng):
-        taken = places.keys() | set(map(str.lower, changes.values()))
-        fresh = [other for other in options[places[word][0]] if other.lower() not in taken]
-        if fresh and not (single and _crowds(parse, {*places[word], *changes})):
-            other = rng.choice(fresh)
-            changes |= {i: lexicon.match_case(other, parse.tokens[i].text) for i in places[word]}
+        indices, taken = places[word], places.keys() | set(map(str.lower, changes.values()))
+        fresh = [form for form in options[indices[0]] if form.lower() not in taken]
+        crowded = single and _share_sentence(parse, {*indices, *changes})
+        if fresh and not crowded:
+            changes |= edit.in_case(parse, dict.fromkeys(indices, rng.choice(fresh)))
     return changes
+
+
+def _share_sentence(parse: Text, indices: Collection[int]) -> bool:
+    """Whether two of the words are in one sentence."""
+    return len({parse.sentence_of(index) for index in indices}) < len(indices)
 
 
 def _crowds(parse: Text, indices: Collection[int]) -> bool:
@@ -103,15 +100,15 @@ def _crowds(parse: Text, indices: Collection[int]) -> bool:
     return len({parse.sentence_of(index) for index in indices}) < len(indices)
 
 
-def _forms(parse: Text, index: int, table: lexicon.Pairs) -> list[str]:
-    """The words that the table gives for a word, in its form; empty where none would fit."""
-    token = parse.tokens[index]
-    known = edit.class_and_lemma(token)
-    if known is None or not stands_in("stands-free", parse, index):
+def _forms(token: Token, table: lexicon.Pairs) -> list[str]:
+    """The words that the table gives for a word, in its form, of its gender if there are such."""
+    class_and_lemma = edit.class_and_lemma(token)
+    if class_and_lemma is None:
         return []
-    others, gender = _listed(token, known, table), lexicon.gendered(known[1])
-    same_gender = [other for other in others if gender is None or lexicon.gendered(other) in (gender, None)]
-    return [form for other in same_gender or others if (form := edit.inflect(other, token.tag))]
+    others = _listed(token, class_and_lemma, table)
+    if gender := lexicon.gendered(class_and_lemma[1]):
+        others = [other for other in others if lexicon.gendered(other) in (gender, None)] or others
+    return edit.inflections(others, token.tag)
 
 
 def _listed(token: Token, known: tuple[str, str], table: lexicon.Pairs) -> Sequence[str]:
@@ -154,8 +151,7 @@ class Synonyms(ParseEdit):
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         table = {key: (synonym,) for key, (synonym, _) in synonym_rows().items()}
-        among = [i for i in range(len(parse.tokens)) if has_framed_synonym(parse, i)]
-        return _exchanged(parse, table, 1.0, rng, among=among)
+        return _exchanged(parse, table, 1.0, rng, among=words_with_synonyms(parse))
 
 
 @dataclass(frozen=True)
@@ -191,12 +187,10 @@ class ChangeVerbs(Perturbation):
 def _borrowed(record: Record, pos: str, share: float, rng: Random) -> str:
     """The text with a share of the words of a class exchanged for words of other items."""
     text = edit.read(record.gold)
-    places = [i for i, token in enumerate(text.tokens) if token.pos == pos]
-    options = {i: forms for i in places if (forms := _fitting(record, text, i))}
-
+    fitting = {i: _fitting(record, text, i) for i, token in enumerate(text.tokens) if token.pos == pos}
     changes: dict[int, str] = {}
-    for index in edit.draw_share(list(options), share, rng):
-        if free := [form for form in options[index] if form not in changes.values()]:
+    for index in edit.draw_share([i for i, forms in fitting.items() if forms], share, rng):
+        if free := [form for form in fitting[index] if form not in changes.values()]:
             changes[index] = rng.choice(free)
     return edit.rewrite(text, changes)
 
@@ -206,46 +200,43 @@ def _fitting(record: Record, text: Text, index: int) -> list[str]:
     kind = _kind(text, index)
     if kind is None:
         return []
-    present = {other for t in text.tokens for other in (t.lemma.lower(), t.text.lower())}
-    unfit = present | _unfit_verbs(text, index) if kind == "verb" else present
+    unfit = text.places_of_words().keys() | {token.lemma.lower() for token in text.tokens}
+    if kind == "verb":
+        unfit |= _unfit_verbs(text, index)
     lemmas = [lemma for lemma in _loans(tuple(record.others)).get(kind, ()) if lemma not in unfit]
-    forms = [edit.inflect(lemma, text.tokens[index].tag) for lemma in lemmas]
-    return list(dict.fromkeys(filter(None, forms)))
+    return list(dict.fromkeys(edit.inflections(lemmas, text.tokens[index].tag)))
 
 
 def _unfit_verbs(text: Text, index: int) -> set[str]:
     """Verbs too near in meaning to change much, and those that fit no place: borrow the cinema."""
     verb = edit.lemma_of(text.tokens[index].text, "verb")
-    groups = toml_file("checklist", "nouns")["verbs_alike"]
-    near = {other for group in groups if verb in group for other in group}
-    place = any(t.dep == "dobj" and noun_kind(t.text) == "place" for t in text.children(index))
-    return near | (word_set("checklist", "nouns", "portable_verbs") if place else set())
+    alike = [group for group in toml_file("checklist", "nouns")["verbs_alike"] if verb in group]
+    portable = word_set("checklist", "nouns", "portable_verbs")
+    return set().union(*alike, portable if stands_in("place-object", text, index) else ())
 
 
 @lru_cache(maxsize=8)
 def _loans(others: tuple[str, ...]) -> Mapping[str, Mapping[str, None]]:
-    """The words of a corpus by kind, each once, in their dictionary form."""
-    table: dict[str, dict[str, None]] = defaultdict(dict)
+    """The words of a corpus by kind, each once, in their dictionary form; only listed verbs and things."""
+    listed = {"verb": word_set("checklist", "nouns", "wide_verbs")}
+    listed["thing"] = word_set("checklist", "nouns", "thing")
+    loans: dict[str, dict[str, None]] = defaultdict(dict)
     parse(others[:_TEXTS])  # all at once, which is faster
     for text in map(edit.read, others[:_TEXTS]):
         for index, token in enumerate(text.tokens):
-            lemma = edit.lemma_of(token.text, "verb" if token.pos == "VERB" else "noun")
-            wide = token.pos == "VERB" and lemma in word_set("checklist", "nouns", "wide_verbs")
-            kind = "verb" if wide else _kind(text, index)
-            vague = kind == "thing" and lemma not in word_set("checklist", "nouns", "thing")
-            if kind and not vague and (wide or kind != "verb"):
-                table[kind][lemma] = None
-    return table
+            kind = "verb" if token.pos == "VERB" else _kind(text, index)
+            lemma = edit.lemma_of(token.text, "verb" if kind == "verb" else "noun")
+            if kind and lemma in listed.get(kind, (lemma,)):
+                loans[kind][lemma] = None
+    return loans
 
 
 def _kind(text: Text, index: int) -> str | None:
     """The kind of words that may replace a word: verb, person, animal and so on; None where few would fit."""
     token = text.tokens[index]
-    if token.pos not in edit.known_classes(token.text) or not stands_in("loan", text, index):
-        return None
     if token.pos == "VERB":
-        return "verb" if stands_in("plain-object", text, index) else None
-    kind = noun_kind(token.text) if token.pos == "NOUN" and stands_in("plain-noun", text, index) else None
+        return "verb" if stands_in("lent-verb", text, index) else None
+    kind = noun_kind(token.text) if stands_in("lent-noun", text, index) else None
     return None if kind == "thing" and not stands_in("any-thing-fits", text, index) else kind
 
 
@@ -253,16 +244,24 @@ def _kind(text: Text, index: int) -> str | None:
 def noun_kind(noun: str) -> str | None:
     """Person, animal, vehicle, place or thing; None for what cannot be touched or counted."""
     lemma = edit.lemma_of(noun, "noun")
-    if lemma in lexicon.people():
-        return "person"
-    for kind in ("animal", "vehicle", "place", "thing"):
-        if lemma in word_set("checklist", "nouns", kind):
-            return kind
-    nouns = [word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
-    nouns += [lexicon.template_words(key) for key in ("nouns_unfinished", "collective")]
-    abstract = word_list("checklist", "nouns", "abstract_endings")
-    endings = (*abstract, *word_list("checklist", "templates", "person_endings"))
-    return None if lemma.endswith(endings) or any(lemma in words for words in nouns) else "thing"
+    endings = word_set("checklist", "nouns", "abstract_endings") | lexicon.template_words("person_endings")
+    vague = lemma.endswith(tuple(endings)) or lemma in _vague_nouns()
+    return _listed_kinds().get(lemma, None if vague else "thing")
+
+
+@cache
+def _listed_kinds() -> Mapping[str, str]:
+    """Nouns to their kinds, by the lists; of several kinds a noun has the first."""
+    words = {kind: word_set("checklist", "nouns", kind) for kind in ("thing", "place", "vehicle", "animal")}
+    listed = {noun: kind for kind, nouns in words.items() for noun in nouns}
+    return listed | dict.fromkeys(lexicon.people(), "person")
+
+
+@cache
+def _vague_nouns() -> frozenset[str]:
+    """Nouns that name nothing one can touch or count: water, freedom, the front of a house, a team."""
+    lists = [word_set("checklist", "nouns", key) for key in ("mass", "abstract")]
+    return frozenset().union(*lists, *map(lexicon.template_words, ("nouns_unfinished", "collective")))
 
 
 @dataclass(frozen=True)
@@ -276,28 +275,31 @@ class ChangeGender(ParseEdit):
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         # Words in capitals are tagged as names: read the tags of the text in lower case.
-        lower = edit.read(parse.text.lower()) if edit.is_all_caps(parse.text) else parse
-        tagged = lower if len(lower.tokens) == len(parse.tokens) else parse
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            counterpart = embedded_swaps().tagged.get((token.text.lower(), tagged.tokens[index].tag))
+        tagged = edit.read(parse.text.lower()) if edit.is_all_caps(parse.text) else parse
+        swaps, others = embedded_swaps().tagged, dict[int, str]()
+        for index, token in enumerate(tagged.tokens):
+            counterpart = swaps.get((token.text.lower(), token.tag))
             if counterpart and not parse.is_compound_part(index):
-                changes[index] = lexicon.match_case(counterpart.other, token.text)
+                others[index] = counterpart.other
+        changes = edit.in_case(parse, others)
         return {} if _only_turned(parse, changes) else changes
 
 
 def _only_turned(parse: Text, changes: Mapping[int, str]) -> bool:
     """Whether the changes only turn a list round: a boy and a girl, a girl and a boy."""
     words = [parse.word_at(i) for i in changes]
-    if not changes or sorted(words) != sorted(word.lower() for word in changes.values()):
+    if sorted(words) != sorted(word.lower() for word in changes.values()):
         return False
-    between = {parse.word_at(i) for i in range(min(changes), max(changes)) if i not in changes}
-    return between <= {"and", "or", "&", ",", "/", "a", "an", "the", "one", "two", "three", "young", "little"}
+    stretch = range(min(changes, default=0), max(changes, default=0))
+    return set(map(parse.word_at, stretch)) <= {*words, *_IN_LISTS}
 
 
 @dataclass(frozen=True)
 class ChangeAttributes(ParseEdit):
-    """Colours, sizes, materials and patterns changed, the same everywhere: a red ball, a green ball."""
+    """Colours, sizes, materials and patterns changed, the same everywhere: a red ball, a green ball.
+
+    The colour of a person is no attribute to be exchanged.
+    """
 
     name = "change-attributes"
     criterion = "correctness"
@@ -305,30 +307,10 @@ class ChangeAttributes(ParseEdit):
     tasks = ("image-captioning",)
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        present = {token.text.lower() for token in parse.tokens}
-        chosen: dict[str, str] = {}
-        changes = {}
-        for index, token in enumerate(parse.tokens):
-            if _is_person(parse, token):
-                continue  # the colour of a person is no attribute to be exchanged
-            taken = present | set(chosen.values())
-            others = [o for o in lexicon.attributes().get(token.text.lower(), ()) if o not in taken]
-            if others and stands_in("attributive", parse, index):
-                word = chosen.get(token.text.lower()) or rng.choice(others)
-                chosen[token.text.lower()] = word
-                changes[index] = lexicon.match_case(word, token.text)
-        return changes
-
-
-def _is_person(parse: Text, token: Token) -> bool:
-    """Whether an attribute, or one of a row of them, is a person's."""
-    noun = parse.tokens[token.head]
-    above = parse.tokens[noun.head]
-    while noun.dep in ("amod", "conj", "compound") and above.pos in ("ADJ", "NOUN", "PROPN"):
-        noun, above = above, parse.tokens[above.head]
-    lemma = edit.lemma_of(noun.text, "noun")
-    listed = lemma in {*lexicon.people(), *lexicon.genders(), "people", "kid"}
-    return listed or noun.entity == "PERSON"
+        others = lexicon.attributes()
+        listed = [i for i in range(len(parse.tokens)) if parse.word_at(i) in others]
+        free = words_in("attributive", parse, listed)
+        return edit.replaced_alike(parse, free, lambda index: others[parse.word_at(index)], rng)
 
 
 @dataclass(frozen=True)
@@ -344,10 +326,8 @@ class SwapObjects(ParseEdit):
         if not (pairs := _swappable(parse)):
             return {}
         first, second = rng.choice(pairs)
-        opens = first.start == 0
-        here = lexicon.capitalised(parse.piece(second)) if opens else parse.piece(second)
-        there = parse.uncapitalised(first) if opens else parse.piece(first)
-        return edit.dropped([first, second]) | {first.start: here, second.start: there}
+        new = {first.start: parse.piece(second), second.start: parse.uncapitalised(first)}
+        return edit.dropped([first, second]) | new
 
 
 @dataclass(frozen=True)
@@ -361,13 +341,10 @@ class RepeatObject(ParseEdit):
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         chunks, words = standing("object-phrase", parse, parse.chunks), parse.word_indices()
-        counted = standing("counted-phrase", parse, chunks[:-1] or chunks)
-        # A part of a longer phrase on either side would not be clear: a slice of the bread.
-        whole = [c for c in counted if "of" not in (parse.word_at(c.start - 1), parse.word_at(c.end))]
-        if not whole or chunks[-1].end - 1 != words[-1]:
+        repeatable = standing("repeatable-phrase", parse, chunks[:-1] or chunks)
+        if not repeatable or chunks[-1].end - 1 != words[-1]:
             return {}
-        repeated = rng.choice(whole)
-        phrase = parse.uncapitalised(repeated) if repeated.start == 0 else parse.piece(repeated)
+        phrase = parse.uncapitalised(rng.choice(repeatable))
         return {words[-1]: f"{parse.tokens[words[-1]].text} and {phrase}"}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from itertools import takewhile
 from random import Random
 
 from assay.core import Perturbation, Record
@@ -14,7 +15,7 @@ from assay.files import jsonl_file, toml_file, word_list, word_set
 from assay.language import split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.checklist.frames import stands_in, words_in
 from assay.perturbations.checklist.rewordings import STEM, content_lemmas
 from assay.perturbations.checklist.structure import content, is_substantial
 from assay.perturbations.edit import Text
@@ -47,19 +48,20 @@ class Contradict(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         for turn in reversed(_own_turns(record.context)):
-            statements = edit.sentences(turn, with_words=True)
-            if contraries := [negated for sentence in statements if (negated := _contrary(sentence))]:
+            contraries = list(filter(None, map(_contrary, edit.sentences(turn, with_words=True))))
+            if contraries:
                 return rng.choice(contraries)
         return None
 
 
 def _own_turns(context: Sequence[str]) -> list[str]:
     """Earlier turns of the speaker who replies: by their label, else every second turn from the end."""
-    labels = [match[1] if (match := _SPEAKER.match(turn)) else None for turn in context]
+    matches = [_SPEAKER.match(turn) for turn in context]
     turns = [_SPEAKER.sub("", turn).strip() for turn in context]
-    if all(labels):
-        return [turn for turn, label in zip(turns, labels, strict=True) if label != labels[-1]]
-    return turns[-2::-2][::-1]
+    labels = [match[1] for match in matches if match]
+    if len(labels) < len(turns):
+        return turns[-2::-2][::-1]
+    return [turn for turn, label in zip(turns, labels, strict=True) if label != labels[-1]]
 
 
 def _contrary(sentence: str) -> str | None:
@@ -67,12 +69,11 @@ def _contrary(sentence: str) -> str | None:
     if not _CLAIM.fullmatch(sentence) or edit.APART.search(sentence):
         return None
     parse = edit.read(sentence)
-    joined = any(t.dep == "conj" and parse.tokens[t.head].dep == "ROOT" for t in parse.tokens)
-    if joined or not stands_in("lasting-claim", parse, 0):
+    if words_in("joined-to-main", parse) or not stands_in("lasting-claim", parse, 0):
         return None
     changes = negation(parse, parse.sentences[0])
-    imperative = "Do not" in " ".join((changes or {}).values())
-    return edit.rewrite(parse, changes) if changes and not imperative else None
+    is_command = "Do not" in " ".join((changes or {}).values())
+    return edit.rewrite(parse, changes) if changes and not is_command else None
 
 
 @dataclass(frozen=True)
@@ -119,11 +120,12 @@ class GenericReply(Perturbation):
     tasks = ("dialogue",)
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        last = _SPEAKER.sub("", record.context[-1]) if record.context else ""
+        last = _SPEAKER.sub("", next(reversed(record.context), ""))
         options = replies("generic", _kind_of_turn(last))
-        own = _told(record.gold) - _told(" ".join(record.context))
-        telling = len(record.gold.split()) >= _TELLING and len(own) > 2 and "thank" not in record.gold.lower()
-        return rng.choice(options) if options and telling else None
+        new = _told(record.gold) - _told(" ".join(record.context))
+        is_telling = len(record.gold.split()) >= _TELLING and len(new) > 2
+        is_thanks = "thank" in record.gold.lower()
+        return rng.choice(options) if options and is_telling and not is_thanks else None
 
 
 @cache
@@ -138,7 +140,7 @@ def _kind_of_turn(turn: str) -> str:
     plain = re.sub(r"\s*'\s*(?=(?:t|s|m|re|ve|ll|d)\b)", "'", turn.replace("’", "'"))  # don ’ t
     text = re.sub(r"\s+([.,!?])", r"\1", plain).strip().lower()
     pieces = [piece.strip() for piece in re.split(r"(?<=[.!?])\s+", text) if any(map(str.isalpha, piece))]
-    last = pieces[-1] if pieces else ""
+    last = next(reversed(pieces), "")
     if "?" in text and "?" not in last:
         return ""  # the question still waits for its answer
     return next((kind for kind, pattern in _turns() if re.match(pattern, last)), "statement")
@@ -159,11 +161,11 @@ class RandomResponse(Perturbation):
     languages = None
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        known = _told(" ".join([record.gold, *record.context, *record.references]))
-        replies = [told for text in edit.unrelated_texts(record) if (told := _own_matter(text))]
+        told = _told(" ".join([record.gold, *record.context, *record.references]))
+        replies = list(filter(None, map(_own_matter, edit.unrelated_texts(record))))
         if len(replies) < _ENOUGH and record.language in ("", "en"):
             replies += _embedded_turns()
-        fitting = [reply for reply in dict.fromkeys(replies) if known.isdisjoint(_told(reply))]
+        fitting = [reply for reply in dict.fromkeys(replies) if told.isdisjoint(_told(reply))]
         return rng.choice(fitting) if fitting else None
 
 
@@ -171,7 +173,7 @@ class RandomResponse(Perturbation):
 def _embedded_turns() -> tuple[str, ...]:
     dialogues = jsonl_file("corpora", "dialogue")
     turns = [_SPEAKER.sub("", turn) for row in dialogues for turn in (*row["context"], row["gold"])]
-    return tuple(dict.fromkeys(told for turn in turns if (told := _own_matter(turn))))
+    return tuple(dict.fromkeys(filter(None, map(_own_matter, turns))))
 
 
 @lru_cache(maxsize=4096)
@@ -181,10 +183,9 @@ def _own_matter(text: str) -> str | None:
     while (opening := _OPENING.match(rest)) and opening[1].lower() in openings:
         rest = rest[opening.end() :]
     words = [word.strip(",.!?") for word in split_words(rest.lower())]
-    points = not template_words("pointing_words").isdisjoint(words)
-    least = _MATTERS + points
-    alone = bool(words) and words[0] not in openings
-    return capitalised(rest) if alone and len(_told(rest)) >= least else None
+    least = _MATTERS + (not template_words("pointing_words").isdisjoint(words))
+    is_telling = openings.isdisjoint(words[:1]) and len(_told(rest)) >= least
+    return capitalised(rest) if is_telling else None
 
 
 @lru_cache(maxsize=4096)
@@ -205,18 +206,17 @@ class DropQuestions(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        spans = parse.sentences
-        rest = next((spans[:n] for n in range(len(spans), 0, -1) if not _asks(parse, spans[n - 1])), ())
-        asked = content(parse, spans[len(rest) :]) - content(parse, rest) - template_words("empty_words")
-        told = asked and any(is_substantial(parse, span) for span in rest)
-        return parse.piece(Span(0, rest[-1].end)) if told else None
+        asked = list(takewhile(partial(_asks, parse), reversed(parse.sentences)))
+        rest = parse.sentences[: len(parse.sentences) - len(asked)]
+        lost = content(parse, asked) - content(parse, rest) - template_words("empty_words")
+        remains = any(is_substantial(parse, span) for span in rest)
+        return parse.piece(Span(0, rest[-1].end)) if lost and remains else None
 
 
 def _asks(parse: Text, span: Span) -> bool:
     """Whether a sentence is a question, by its mark or by its first words."""
-    first = parse.first_word(span)
-    opens = first is not None and parse.tokens[first].tag in edit.QUESTION_TAGS
-    return "?" in parse.piece(span) or (opens and parse.word_at(span.end - 1) not in ("!", "…"))
+    opens = words_in("asking-word", parse, [parse.first_word(span) or span.start])
+    return "?" in parse.piece(span) or (bool(opens) and parse.word_at(span.end - 1) not in ("!", "…"))
 
 
 @dataclass(frozen=True)
@@ -236,12 +236,11 @@ class MachineTalk(Perturbation):
 
 def _asked(parse: Text) -> Span | None:
     """The words that ask at the start of a text that is one question: When, How many, What kind of."""
-    asking = [i for i, token in enumerate(parse.tokens[:3]) if token.tag in edit.QUESTION_TAGS]
-    start = next((i for i in asking if parse.word_at(i) in word_set("words", "question_words")), None)
-    if start is None or not parse.text.rstrip().endswith("?") or len(parse.sentences) != 1:
+    asking = words_in("question-word", parse, range(min(3, len(parse.tokens))))
+    if not asking or not parse.text.rstrip().endswith("?") or len(parse.sentences) != 1:
         return None
-    phrases = word_set("words", "question_words", "phrases")
-    spans = (Span(start, start + length) for length in (3, 2))
+    phrases, start = word_set("words", "question_words", "phrases"), asking[0]
+    spans = [Span(start, start + length) for length in (3, 2)]
     longest = (span for span in spans if " ".join(map(parse.word_at, range(span.start, span.end))) in phrases)
     return next(longest, Span(start, start + 1))
 
@@ -315,18 +314,17 @@ def _rivals(parse: Text, asking: Span) -> list[str]:
         return ["which"] if word == "how" else []
     if after.pos in ("NOUN", "ADJ", "PROPN"):
         return _rivals_before_noun(parse, asking, word)
-    rivals: dict[str, str] = toml_file("checklist", "templates")["rivals"]
+    frames: dict[str, str] = toml_file("checklist", "templates")["rivals"]
     if _asks_adverbially(parse, asking):
-        rivals = {adverb: f"asks-{adverb}" for adverb in _ADVERBIAL if adverb != word}
-    return [rival for rival, frame in rivals.items() if stands_in(frame, parse, asking.start, asking.end)]
+        frames = {adverb: f"asks-{adverb}" for adverb in _ADVERBIAL if adverb != word}
+    return [rival for rival, frame in frames.items() if stands_in(frame, parse, asking.start, asking.end)]
 
 
 def _rivals_before_noun(parse: Text, asking: Span, word: str) -> list[str]:
-    noun = _asking_phrase(parse, asking).end
-    if noun >= len(parse.tokens) or parse.tokens[noun].text.lower() == "of" or asking.start > 0:
+    if asking.start > 0 or parse.word_at(_asking_phrase(parse, asking).end) in ("", "of"):
         return []
     if word == "how":
-        return ["which"] if parse.tokens[asking.end - 1].text.lower() == "many" else []
+        return ["which"] if parse.word_at(asking.end - 1) == "many" else []
     return ["what"] if word == "whose" else ["whose"]
 
 
@@ -354,9 +352,7 @@ def _statement(parse: Text, asking: Span) -> Parts | None:
     indefinite, after = _indefinite(parse, asking, phrase), phrase.end
     if indefinite is None or after >= last:
         return None
-    inside, tokens = range(phrase.start, phrase.end), parse.tokens
-    is_subject = any(tokens[i].dep in edit.SUBJECTS and tokens[i].head not in inside for i in inside)
-    if is_subject and stands_in("is-verb", parse, after):
+    if stands_in("asks-as-subject", parse, phrase.start, phrase.end):
         plain = stands_in("follows-subject", parse, after)
         return [indefinite, parse.piece(Span(after, last))] if plain else None
     subject = _inverted_subject(parse, after)
@@ -365,46 +361,45 @@ def _statement(parse: Text, asking: Span) -> Parts | None:
 
 def _inverted_subject(parse: Text, auxiliary: int) -> Span | None:
     """The subject that follows an auxiliary; None where the parse shows none."""
-    inside = range(auxiliary + 1, len(parse.tokens))
-    head = next((i for i in inside if parse.tokens[i].dep in ("nsubj", "nsubjpass")), None)
-    subject = None if head is None else parse.subtree(head)
+    heads = words_in("subject-of-verb", parse, range(auxiliary + 1, len(parse.tokens)))
+    subject = parse.subtree(heads[0]) if heads else None
     if subject is None or subject.start != auxiliary + 1:
         return None
     return subject if stands_in("inverted", parse, auxiliary, subject.end) else None
 
 
 def _asking_phrase(parse: Text, asking: Span) -> Span:
-    """The asking words with the noun they ask about: How many capital cities."""
-    whole = (c.end for c in parse.chunks if c.start <= asking.start and c.end > asking.end)
-    is_open = parse.word_at(asking.end - 1) == "of"  # What kind of music
-    later = next((c.end for c in parse.chunks if is_open and c.start == asking.end), asking.end)
-    return Span(asking.start, next(whole, later))
+    """The asking words with the noun they ask about: How many capital cities; What kind of music."""
+    is_open = parse.word_at(asking.end - 1) == "of"
+    around = [chunk.end for chunk in parse.chunks if chunk.start <= asking.start and chunk.end > asking.end]
+    behind = [chunk.end for chunk in parse.chunks if is_open and chunk.start == asking.end]
+    return Span(asking.start, next(iter([*around, *behind]), asking.end))
 
 
 def _indefinite(parse: Text, asking: Span, phrase: Span) -> str | None:
     """The indefinite words for what is asked, or None where there are none."""
-    words = [t.text.lower() for t in parse.tokens[asking.start : asking.end]]
-    if phrase.end > asking.end:
-        noun = parse.piece(Span(asking.end, phrase.end))
-        kind = " ".join(words[1:]) if words[-1] == "of" else ""
-        return f"some {kind} {noun}".replace("  ", " ") if words[0] in ("what", "which", "how") else None
-    indefinite: dict[str, str] = toml_file("checklist", "templates")["indefinite"]
-    return indefinite.get(" ".join(words))
+    words = list(map(parse.word_at, range(asking.start, asking.end)))
+    if phrase.end == asking.end:
+        indefinite: dict[str, str] = toml_file("checklist", "templates")["indefinite"]
+        return indefinite.get(" ".join(words))
+    kind = words[1:] if words[-1] == "of" else []
+    some = " ".join(["some", *kind, parse.piece(Span(asking.end, phrase.end))])
+    return some if words[0] in ("what", "which", "how") else None
 
 
 def _uninverted(parse: Text, auxiliary: int, subject: Span, indefinite: str, asking: Span) -> Parts | None:
     """The subject before its auxiliary, with do-support taken away: did she learn, she learned."""
-    tokens, last = parse.tokens, len(parse.tokens) - 1
-    verb, helper = tokens[subject.end], parse.word_at(auxiliary).replace("’", "'")
-    who, support = parse.uncapitalised(subject), _FULL_BE.get(helper, helper)
+    last, verb = len(parse.tokens) - 1, parse.tokens[subject.end]
+    helper = parse.word_at(auxiliary).replace("’", "'")
+    support = _FULL_BE.get(helper, helper)
     if subject.end >= last or (support in edit.DO_TAGS and verb.tag != "VB"):
         return None
+    words = [support, verb.text]
     if support in edit.DO_TAGS:
         base = edit.lemma_of(verb.text, "verb")
-        opening = [who, edit.inflect(base, edit.DO_TAGS[support]) or base]
-    else:
-        opening = [who, support, verb.text]
-    return [*opening, *_placed(parse, Span(subject.end + 1, last), indefinite, asking)]
+        words = [edit.inflect(base, edit.DO_TAGS[support]) or base]
+    placed = _placed(parse, Span(subject.end + 1, last), indefinite, asking)
+    return [parse.uncapitalised(subject), *words, *placed]
 
 
 def _placed(parse: Text, rest: Span, indefinite: str, asking: Span) -> Parts:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import template_words
 from assay.files import toml_file, word_set
 from assay.models.nlp import Token
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.checklist.frames import stands_in, words_in
 from assay.perturbations.edit import ParseEdit, Text
 from assay.vocabulary import CHECKLIST_TASKS
 
-_BE = {"is": "are", "are": "is", "am": "is", "was": "were", "were": "was"}
-_CONTRACTED = {"'s": " are", "'re": " is", "'m": " is", "'ve": " has"}
+_OTHER_NUMBER = {"is": "are", "are": "is", "am": "is", "was": "were", "were": "was"}
+_OTHER_NUMBER |= {"'s": " are", "'re": " is", "'m": " is", "'ve": " has"}
+_WRONG_ALREADY = {"NN": "VBP", "NNS": "VBZ"}  # technology that cause: the tag of a noun to that of its verb
 _PLAIN_WORD = re.compile(r"(?<!\S)\w+([-'’]\w+)*(?!\S)")  # touches no mark
 _FEWEST = 4  # words that are missed as a sentence: "Ok, just leave." is good English
 _TRIES = 8  # at misspelling a word so that it is not another word
@@ -40,14 +40,20 @@ class Jumble(Perturbation):
         cuts = []
         for sentence in reversed(parse.sentences):
             start = parse.tokens[sentence.start].start
-            free = [match for match in _PLAIN_WORD.finditer(parse.piece(sentence)) if match.start() > 0]
-            words = [match[0] for match in free]
-            order = list(words)
-            while order == words and len(set(words)) > 1:
-                rng.shuffle(order)
-            pairs = zip(free, order, strict=True) if len(free) >= 3 else ()
-            cuts += [(start + match.start(), start + match.end(), word) for match, word in pairs]
+            free = list(_PLAIN_WORD.finditer(parse.piece(sentence), 1))
+            order = _in_another_order([match[0] for match in free], rng)
+            if len(free) >= 3:
+                moved = zip(free, order, strict=True)
+                cuts += [(start + match.start(), start + match.end(), word) for match, word in moved]
         return edit.splice(parse.text, sorted(cuts))
+
+
+def _in_another_order(words: list[str], rng: Random) -> list[str]:
+    """The words shuffled until their order is another one, if there is another."""
+    order = list(words)
+    while order == words and len(set(words)) > 1:
+        rng.shuffle(order)
+    return order
 
 
 @dataclass(frozen=True)
@@ -60,16 +66,15 @@ class Agreement(ParseEdit):
     tasks = CHECKLIST_TASKS
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        verbs = [i for i in range(len(parse.tokens)) if stands_in("finite-verb", parse, i)]
-        others = {i: _other_number(parse.tokens[i]) for i in verbs if _has_certain_number(parse, i)}
-        return {i: other for i, other in others.items() if other}
+        certain = [i for i in words_in("finite-verb", parse) if _has_certain_number(parse, i)]
+        return {i: other for i in certain if (other := _other_number(parse.tokens[i]))}
 
 
 def _other_number(token: Token) -> str | None:
     """A finite verb in the other number, or None for forms that show no number."""
     word = token.text.lower().replace("’", "'")
-    if word in _CONTRACTED or word in _BE:
-        return _CONTRACTED.get(word) or _BE[word]
+    if word in _OTHER_NUMBER:
+        return _OTHER_NUMBER[word]
     if token.tag == "VBD" or not word.isalpha():
         return None
     return edit.inflect(edit.lemma_of(word, "verb"), "VBP" if token.tag == "VBZ" else "VBZ")
@@ -85,8 +90,7 @@ def _has_certain_number(parse: Text, index: int) -> bool:
     if subject is None:
         return governor.dep == "conj" and governor.head < head and _has_certain_number(parse, governor.head)
     noun = parse.tokens[governor.head if parse.tokens[subject].tag == "WDT" else subject]
-    # Technology that cause: wrong already.
-    return noun.tag not in ("NN", "NNS") or token.tag != {"NN": "VBP", "NNS": "VBZ"}[noun.tag]
+    return token.tag != _WRONG_ALREADY.get(noun.tag)
 
 
 @dataclass(frozen=True)
@@ -105,10 +109,9 @@ class DropArticles(ParseEdit):
 def _without_missed(parse: Text, words: Container[str], loose: str, missed: str) -> Mapping[int, str]:
     """The words of a list that stand in a frame left out, where one of them is missed."""
     listed = [i for i in range(len(parse.tokens)) if parse.word_at(i) in words]
-    places = [i for i in listed if stands_in(loose, parse, i)]
-    if not any(stands_in(missed, parse, i) for i in places):
-        return {}
-    return edit.dropped(i for i in places if not parse.is_joined(i))
+    places = words_in(loose, parse, listed)
+    is_missed = bool(words_in(missed, parse, places))
+    return edit.dropped(words_in("alone", parse, places)) if is_missed else {}
 
 
 @dataclass(frozen=True)
@@ -139,14 +142,10 @@ class DropStopWords(ParseEdit):
     tasks = CHECKLIST_TASKS
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        known = word_set("words", "stop_words") - template_words("negations")
-        targets: list[int] = []
-        for index, token in enumerate(parse.tokens):
-            # The end of a contraction goes with its stem.
-            follows = targets[-1:] == [index - 1] and stands_in("contraction-end", parse, index)
-            if follows or (token.text.lower() in known and stands_in("loose-stop-word", parse, index)):
-                targets.append(index)
-        rest = set(parse.word_indices()) - set(targets)
+        targets = set(words_in("loose-stop-word", parse))
+        for end in words_in("contraction-end", parse):  # goes with its stem
+            targets |= {end} if end - 1 in targets else set()
+        rest = set(parse.word_indices()) - targets
         return edit.dropped(targets) if len(rest) >= _FEWEST and not edit.APART.search(parse.text) else {}
 
 
@@ -162,32 +161,31 @@ class MisplacedPunctuation(ParseEdit):
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes: dict[int, str] = {}
         for sentence in parse.sentences:
-            wrong = [i for i in range(sentence.start, sentence.end - 1) if stands_in("inseparable", parse, i)]
-            for index in edit.draw_share(wrong, 0.15, rng):
-                changes[index] = f"{parse.tokens[index].text},"
-        for index, token in enumerate(parse.tokens):
-            if token.text in (",", ";") and token.space and len(parse.tokens) > 4:  # not: Mostly, yes.
-                changes[index] = ""
-            elif token.text in ("?", "!"):
-                changes[index] = "."
-        return changes
+            wrong = words_in("inseparable", parse, range(sentence.start, sentence.end - 1))
+            changes |= {i: f"{parse.tokens[i].text}," for i in edit.draw_share(wrong, 0.15, rng)}
+        changes |= dict.fromkeys(words_in("asks-or-exclaims", parse), ".")
+        commas = words_in("parting-comma", parse) if len(parse.tokens) > 4 else []  # not: Mostly, yes.
+        return changes | edit.dropped(commas)
 
 
 def _misspelt(
     parse: Text, share: float, rng: Random, misspell: Callable[[str, int], str], shortest: int = 4
 ) -> dict[int, str]:
     """A share of the longer words misspelt, at a place inside the word; none becomes another word."""
-    changes = {}
-    long_words = [i for i, t in enumerate(parse.tokens) if len(t.text) >= shortest and t.text.isascii()]
-    for index in edit.draw_share([i for i in long_words if stands_in("shows-slips", parse, i)], share, rng):
-        word = parse.tokens[index].text
-        for _ in range(_TRIES):
-            wrong = misspell(word, rng.randrange(1, len(word) - 1))
-            known = edit.known_classes(wrong) or wrong.lower() in word_set("words", "stop_words")
-            if wrong != word and not known:
-                changes[index] = wrong
-                break
-    return changes
+    long_words = parse.where(lambda token: len(token.text) >= shortest and token.text.isascii())
+    drawn = edit.draw_share(words_in("shows-slips", parse, long_words), share, rng)
+    slips = {index: _slip(parse.tokens[index].text, misspell, rng) for index in drawn}
+    return {index: slip for index, slip in slips.items() if slip}
+
+
+def _slip(word: str, misspell: Callable[[str, int], str], rng: Random) -> str | None:
+    """A word misspelt so that it is not another word; None where that does not come off in some tries."""
+    for _ in range(_TRIES):
+        wrong = misspell(word, rng.randrange(1, len(word) - 1))
+        is_word = edit.known_classes(wrong) or wrong.lower() in word_set("words", "stop_words")
+        if wrong != word and not is_word:
+            return wrong
+    return None
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,18 @@ The frames are in checklist/rewordings.toml and checklist/templates.toml.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 
 from assay.datasets import lexicon
-from assay.files import toml_file, word_set
+from assay.files import toml_file, tsv_file, word_set
 from assay.models.nlp import Span, Token
 from assay.perturbations import edit
 from assay.perturbations.edit import Text
 
+_NOMINAL = ("ADJ", "NOUN", "PROPN")
 _Row = tuple[tuple[str, ...], str, str]  # words, what may replace them, frame
 Condition = Callable[[Text, int, int], bool]  # of a text, and of the start and end of a phrase in it
 _Place = Callable[[Text, int, int], Collection[int]]  # the words there, for such a phrase
@@ -44,24 +46,31 @@ def synonym_rows() -> Mapping[tuple[str, str], tuple[str, str]]:
     return {(word_class, word): (synonym, frame) for word_class, word, synonym, frame in rows}
 
 
-def has_framed_synonym(parse: Text, index: int) -> bool:
-    """Whether a word, in no comparative form, has a synonym and stands in its frame."""
-    token = parse.tokens[index]
-    known = edit.class_and_lemma(token)
-    _, frame = synonym_rows().get(known or ("", ""), ("", None))
-    graded = token.tag in ("JJR", "JJS", "RBR", "RBS")
-    return frame is not None and not graded and _fits(frame, parse, index)
+def words_with_synonyms(parse: Text) -> list[int]:
+    """The words, in no comparative form, that have a synonym and stand in its frame."""
+    plain = [i for i, token in enumerate(parse.tokens) if token.tag not in ("JJR", "JJS", "RBR", "RBS")]
+    return [i for i in plain if _has_framed_synonym(parse, i)]
 
 
-def _fits(frame: str, parse: Text, index: int) -> bool:
-    """Whether a word stands in its synonym's frame; one that names none is replaced where any word is."""
-    named = bool(frame) and parse.tokens[index].pos not in ("NOUN", "PROPN")
-    return stands_in(frame, parse, index) and (named or stands_in("replaceable", parse, index))
+def _has_framed_synonym(parse: Text, index: int) -> bool:
+    row = synonym_rows().get(edit.class_and_lemma(parse.tokens[index]) or ("", ""))
+    if row is None:
+        return False
+    _, frame = row
+    # A synonym that names no frame, and a noun's, takes the word's place wherever any word may.
+    unnamed = not frame or parse.tokens[index].pos in ("NOUN", "PROPN")
+    return stands_in(frame, parse, index) and (not unnamed or stands_in("replaceable", parse, index))
 
 
 def standing(frame: str, parse: Text, phrases: Iterable[Span]) -> list[Span]:
     """The phrases that stand in a frame."""
     return [phrase for phrase in phrases if stands_in(frame, parse, phrase.start, phrase.end)]
+
+
+def words_in(frame: str, parse: Text, among: Iterable[int] | None = None) -> list[int]:
+    """The words of a text, by index, that stand in a frame; only those `among` them, if given."""
+    indices = range(len(parse.tokens)) if among is None else among
+    return [index for index in indices if stands_in(frame, parse, index)]
 
 
 def stands_in(frame: str, parse: Text, start: int, end: int | None = None) -> bool:
@@ -129,7 +138,8 @@ def _accepted(values: Iterable[str]) -> frozenset[str]:
     for file in ("rewordings", "templates", "nouns"):
         lists |= toml_file("checklist", file)
     lists |= {"people": lexicon.people(), "gendered": lexicon.genders()}
-    lists |= {"stop_words": word_set("words", "stop_words")}
+    lists |= {key: word_set("words", key) for key in ("stop_words", "question_words")}
+    lists |= {"listed_places": [row["name"] for row in tsv_file("words", "places")]}
     return frozenset(word for value in values for word in (lists[value[1:]] if value[0] == "@" else (value,)))
 
 
@@ -162,6 +172,8 @@ _SHAPES: Mapping[str, Callable[[Token], bool]] = {
     "lower": lambda token: token.text.islower(),
     "capital": lambda token: token.text[:1].isupper(),
     "decimal": lambda token: "." in token.text,
+    "day": lambda token: re.fullmatch(r"[1-3]?\d", token.text) is not None,
+    "year": lambda token: re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", token.text) is not None,
     "digit": lambda token: any(map(str.isdigit, token.text)),
     "short": lambda token: len(token.text) < 3,
     "address": edit.is_address,
@@ -175,6 +187,9 @@ _PLACES: Mapping[str, _Place] = {
     "last": lambda parse, start, end: (end - 1,),
     "leading": lambda parse, start, end: range(start, end - 1),
     "any": lambda parse, start, end: range(start, end),
+    "top": lambda parse, start, end: [  # of the phrase, what depends on no other word of it
+        index for index in range(start, end) if not start <= parse.tokens[index].head < end
+    ],
     "left": lambda parse, start, end: range(start),
     "right": lambda parse, start, end: range(end, len(parse.tokens)),
     "before": lambda parse, start, end: (start - 1,),
@@ -186,6 +201,7 @@ _PLACES: Mapping[str, _Place] = {
     "near": lambda parse, start, end: range(max(0, start - 2), min(end + 1, len(parse.tokens))),
     "nearby": lambda parse, start, end: range(start - 3, end + 3),
     "head": lambda parse, start, end: (parse.tokens[start].head,),
+    "bearer": lambda parse, start, end: (_bearer(parse, start),),
     "before-head": lambda parse, start, end: (parse.tokens[start].head - 1,),
     "sentence-opening": lambda parse, start, end: (parse.sentence_of(start).start,),
     "governor": lambda parse, start, end: (parse.tokens[parse.tokens[start].head].head,),
@@ -193,6 +209,7 @@ _PLACES: Mapping[str, _Place] = {
     "counted": lambda parse, start, end: (parse.tokens[end].head if end < len(parse.tokens) else end,),
     "children": lambda parse, start, end: _dependents(parse, range(start, end)),
     "siblings": lambda parse, start, end: _dependents(parse, (parse.tokens[start].head,)),
+    "beside-head": lambda parse, start, end: parse.dependents(parse.tokens[parse.tokens[start].head].head),
     "noun": lambda parse, start, end: [
         next((i for i in range(end, len(parse.tokens)) if parse.tokens[i].pos != "ADJ"), len(parse.tokens))
     ],
@@ -201,6 +218,15 @@ _PLACES: Mapping[str, _Place] = {
     "sentence": lambda parse, start, end: range(parse.sentence_of(start).start, parse.sentence_of(start).end),
     "text": lambda parse, start, end: range(len(parse.tokens)),
 }
+
+
+def _bearer(parse: Text, attribute: int) -> int:
+    """The noun that an attribute, or a row of them, belongs to."""
+    noun = parse.tokens[attribute].head
+    above = parse.tokens[noun].head
+    while parse.tokens[noun].dep in ("amod", "conj", "compound") and parse.tokens[above].pos in _NOMINAL:
+        noun, above = above, parse.tokens[above].head
+    return noun
 
 
 def _dependents(parse: Text, heads: Collection[int]) -> list[int]:

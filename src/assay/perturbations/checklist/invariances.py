@@ -11,13 +11,16 @@ from random import Random
 from assay.core import Perturbation, Record
 from assay.datasets import lexicon
 from assay.files import toml_file, tsv_file
+from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import rewording_rows, stands_in
+from assay.perturbations.checklist.frames import rewording_rows, stands_in, words_in
 from assay.perturbations.edit import ParseEdit, Text
 from assay.vocabulary import CHECKLIST_TASKS
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _SMALL = re.compile(r"\d{1,3}")
+_NO_DAY = re.compile(r"00?|3[2-9]|[4-9]\d")
+_NOT = ("n't", "n’t")
 _RANGE_BEFORE = re.compile(r"(\d|and|to|or|between|of|[-–,/])\s*$")
 _RANGE_AFTER = re.compile(rf"\s*([-–]|(and|to|or|until|till|through) (\d|{_MONTHS}))")
 
@@ -33,14 +36,14 @@ class Spelling(ParseEdit):
     expect = "same"
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        words = {i: parse.word_at(i) for i in range(len(parse.tokens)) if stands_in("spelt-freely", parse, i)}
-        changes: dict[str, dict[int, str]] = {}
-        for dialect, table in _spellings().items():
-            known = [i for i, word in words.items() if word in table]
-            changes[dialect] = {i: lexicon.match_case(table[words[i]], parse.tokens[i].text) for i in known}
+        tables = dict(_spellings())
         if not _american_only().isdisjoint(map(parse.word_at, range(len(parse.tokens)))):
-            changes["british"] = {}  # "program" has two British spellings
-        return max(changes.values(), key=len)
+            del tables["british"]  # "program" has two British spellings
+        words = {i: parse.word_at(i) for i in words_in("spelt-freely", parse)}
+        rewritten = [
+            {i: table[word] for i, word in words.items() if word in table} for table in tables.values()
+        ]
+        return edit.in_case(parse, max(rewritten, key=len))
 
 
 @cache
@@ -86,11 +89,9 @@ def _date_patterns() -> list[tuple[str, str]]:
 
 
 def _is_single_date(text: str, match: re.Match[str]) -> bool:
-    """Whether a date is no part of a range or list: 12 and 13 May, 10-12 May."""
-    before, after = text[: match.start()], text[match.end() :]
-    days = [int(group) for group in match.groups() if group.isdigit() and len(group) < 3]
-    in_range = _RANGE_BEFORE.search(before) or _RANGE_AFTER.match(after)
-    return not in_range and all(0 < day <= 31 for day in days)
+    """Whether a date is no part of a range or list, and has a day that there is: 12 and 13 May, 10-12 May."""
+    in_range = _RANGE_BEFORE.search(text[: match.start()]) or _RANGE_AFTER.match(text[match.end() :])
+    return not in_range and not any(map(_NO_DAY.fullmatch, match.groups()))
 
 
 def _date_cut(text: str, match: re.Match[str], form: str) -> tuple[int, int, str]:
@@ -137,14 +138,12 @@ class NumeralsToWords(ParseEdit):
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         from num2words import num2words
 
-        small = {i: int(token.text) for i, token in enumerate(parse.tokens) if _SMALL.fullmatch(token.text)}
-        counting = {i for i, n in small.items() if 2 <= n < 100 and stands_in("counting", parse, i)}
-        apart = {i for i in small if stands_in("no-count", parse, i)}
-        if counting != small.keys() - apart:  # all in words or none
-            return {}
-        opening = {i for i in counting if stands_in("at-opening", parse, i)}
-        words = {i: num2words(small[i]) for i in sorted(counting)}
-        return words | {i: words[i].capitalize() for i in opening}
+        numerals = parse.where(lambda token: _SMALL.fullmatch(token.text) is not None)
+        counting = [i for i in words_in("counting", parse, numerals) if 2 <= int(parse.text_at(i)) < 100]
+        if set(counting) != set(numerals).difference(words_in("no-count", parse, numerals)):
+            return {}  # all in words or none
+        words = {i: num2words(int(parse.text_at(i))) for i in counting}
+        return words | {i: words[i].capitalize() for i in words_in("at-opening", parse, counting)}
 
 
 @dataclass(frozen=True)
@@ -159,14 +158,12 @@ class WordsToNumerals(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         parse = edit.read(record.gold)
-        words = [i for i in range(len(parse.tokens)) if parse.word_at(i) in _numbers()]
-        free = [i for i in words if not parse.is_joined(i)]
-        if not all(stands_in("counted-in-words", parse, i) for i in free):  # all in digits or none
+        numbers = words_in("alone", parse, parse.where(lambda token: token.text.lower() in _numbers()))
+        begun = words_in("at-opening", parse, numbers) and record.task != "image-captioning"
+        in_digits = words_in("counted-in-words", parse, numbers) == numbers  # all or none
+        if begun or not in_digits or stands_in("beside-one", parse, 0):
             return None
-        begun = any(stands_in("at-opening", parse, i) for i in free) and record.task != "image-captioning"
-        if begun or stands_in("beside-one", parse, 0):
-            return None
-        return edit.rewrite(parse, {i: str(_numbers()[parse.word_at(i)]) for i in free})
+        return edit.rewrite(parse, {i: str(_numbers()[parse.word_at(i)]) for i in numbers})
 
 
 @cache
@@ -213,22 +210,21 @@ class EqualPhrases(ParseEdit):
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
         changes: dict[int, str] = {}
-        for start, end, other in _phrase_matches(parse):
-            if start not in changes and f" {other.lower()} " not in f" {parse.text.lower()} ":
-                changes |= dict.fromkeys(range(start + 1, end), "") | {start: other}
+        for phrase, other in _phrase_matches(parse):
+            if phrase.start not in changes and f" {other.lower()} " not in f" {parse.text.lower()} ":
+                changes |= edit.dropped([phrase]) | {phrase.start: other}
         return changes
 
 
-def _phrase_matches(parse: Text) -> Iterator[tuple[int, int, str]]:
-    """Where a listed phrase stands in its frame: start, end and what may replace it."""
+def _phrase_matches(parse: Text) -> Iterator[tuple[Span, str]]:
+    """Where a listed phrase, no part of a longer word, stands in its frame, and what may replace it."""
     words = [token.text.lower() for token in parse.tokens]
     for start, word in enumerate(words):
         for phrase, other, frame in rewording_rows().get(word, ()):
             end = start + len(phrase)
-            if tuple(words[start:end]) != phrase or parse.is_joined(start) or parse.is_joined(end - 1):
-                continue
-            if stands_in(frame, parse, start, end):
-                yield start, end, other
+            is_part = parse.is_joined(start) or parse.is_joined(min(end, len(words)) - 1)
+            if tuple(words[start:end]) == phrase and not is_part and stands_in(frame, parse, start, end):
+                yield Span(start, end), other
                 break
 
 
@@ -262,13 +258,13 @@ def _contraction(parse: Text, index: int) -> str | None:
     first, second = parse.tokens[index], parse.tokens[index + 1]
     pair = f"{first.text} {second.text}".lower().replace("can not", "cannot")
     short = _short_forms().get(pair)
-    if not short or not (first.space or pair == "cannot"):
+    if short is None or not (first.space or pair == "cannot"):
         return None
     if second.text == "not":
         return first.text[0] + short[1:] if stands_in("contracted-not", parse, index, index + 2) else None
-    whole = stands_in("contracted-verb", parse, index, index + 2)
-    whole = whole and not stands_in("elliptic", parse, index + 1)
-    return first.text + short[len(first.text) :] if whole else None
+    contracts = stands_in("contracted-verb", parse, index, index + 2)
+    is_whole = contracts and not stands_in("elliptic", parse, index + 1)
+    return first.text + short[len(first.text) :] if is_whole else None
 
 
 @dataclass(frozen=True)
@@ -282,20 +278,18 @@ class Expansions(ParseEdit):
     expect = "same"
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        changes = [_expansion(parse, index) for index in range(1, len(parse.tokens))]
-        return {index: word for change in changes for index, word in change.items()}
+        changes: dict[int, str] = {}
+        for index in words_in("expandable", parse, range(1, len(parse.tokens))):
+            written_out = _expanded_not if parse.word_at(index) in _NOT else _full_verb
+            changes |= written_out(parse, index)
+        return changes
 
 
-def _expansion(parse: Text, index: int) -> dict[int, str]:
-    word = parse.word_at(index).replace("’", "'")
-    if not stands_in("expandable", parse, index):
-        return {}
-    if word == "n't":
-        return _expanded_not(parse, index)
-    forms = toml_file("checklist", "templates")["full_forms"].get(word, ())
-    certain = (form for form in forms if stands_in(f"short-for-{form}", parse, index))
-    full = next(certain, None) if stands_in("short-verb", parse, index) else None
-    return {index: f" {full}"} if full else {}
+def _full_verb(parse: Text, index: int) -> dict[int, str]:
+    """'s to is or has, 'd to had or would: the form whose frame it stands in, if there is one."""
+    forms = toml_file("checklist", "templates")["full_forms"].get(parse.word_at(index).replace("’", "'"), ())
+    certain = [form for form in forms if stands_in(f"short-for-{form}", parse, index)]
+    return {index: f" {certain[0]}"} if certain and stands_in("short-verb", parse, index) else {}
 
 
 def _expanded_not(parse: Text, index: int) -> dict[int, str]:

@@ -13,7 +13,7 @@ from assay.files import toml_file, word_list, word_set
 from assay.language import language_of, split_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import stands_in
+from assay.perturbations.checklist.frames import stands_in, words_in
 from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.negation import garbled
 from assay.vocabulary import CHECKLIST_TASKS
@@ -41,27 +41,26 @@ class OptionalThat(ParseEdit):
     expect = "same"
 
     def changes(self, parse: Text, rng: Random) -> _Changes:
-        clauses = [i for i in range(len(parse.tokens)) if stands_in("told-clause", parse, i)]
-        return {index: word for clause in clauses for index, word in _clause_that(parse, clause).items()}
+        changes: dict[int, str] = {}
+        for clause in words_in("told-clause", parse):
+            changes |= _clause_that(parse, clause)
+        return changes
 
 
 def _clause_that(parse: Text, clause: int) -> _Changes:
     """The conjunction between a verb of saying or thinking and its clause, put in or left out."""
     subject, mark = parse.child(clause, *edit.SUBJECTS), parse.child(clause, "mark")
-    span = parse.subtree(subject) if subject is not None else None
+    span = None if subject is None else parse.subtree(subject)
     if span is None or stands_in("not-after-that", parse, span.start):
         return {}
     told = parse.tokens[clause].head + 1
     at = told + 1 if stands_in("told-person", parse, told) else told  # told me that
-    if parse.tokens[at - 1].tag == "VBG":
-        return {}
     if mark is not None:
-        bare = mark == at == span.start - 1 and parse.word_at(mark) == "that"
-        return {mark: ""} if bare and span.end - span.start <= 3 else {}
-    plain = span.start == at and stands_in("after-that", parse, at)
-    if not plain or not stands_in("states", parse, clause):
-        return {}
-    return {at: f"that {parse.uncapitalised(Span(at, at + 1))}"}
+        is_plain = mark == at == span.start - 1 and span.end - span.start <= 3
+        return {mark: ""} if is_plain and parse.word_at(mark) == "that" else {}
+    follows = span.start == at and stands_in("after-that", parse, at)
+    states = follows and stands_in("states", parse, clause)
+    return {at: f"that {parse.uncapitalised(Span(at, at + 1))}"} if states else {}
 
 
 @dataclass(frozen=True)
@@ -79,43 +78,38 @@ class CaptionForm(Perturbation):
             return None
         parse, changes = edit.read(record.gold), dict[int, str]()
         for sentence in parse.sentences:
-            inside = parse.tokens[sentence.start : sentence.end - 1]
-            plain = all(edit.is_word(token) or token.text in ",-'’" for token in inside)
-            if plain and not garbled(parse, sentence):
-                changes |= _other_tense(parse, sentence)
+            root = parse.root_of(sentence)
+            if root is not None and stands_in("plain-caption", parse, root) and not garbled(parse, sentence):
+                changes |= _other_tense(parse, root)
         return edit.rewrite(parse, changes)
 
 
-def _other_tense(parse: Text, sentence: Span) -> _Changes:
+def _other_tense(parse: Text, root: int) -> _Changes:
     """A dog runs and jumps: A dog is running and jumping; and back; a dog running: a dog is running."""
-    root = parse.root_of(sentence)
-    if root is None or stands_in("is-noun", parse, root):
-        return {} if root is None else _fragment_to_sentence(parse, root)
-    subject = parse.child(root, "nsubj")
-    if subject is None or not stands_in("captions-subject", parse, subject):
-        return {}
-    joined = [i for i in parse.dependents(root) if stands_in("joined-verb", parse, i)]
-    lemmas = {verb: edit.lemma_of(parse.tokens[verb].text, "verb") for verb in (root, *joined)}
-    if word_set("checklist", "rewordings", "stative") & set(lemmas.values()):
+    if stands_in("is-noun", parse, root):
+        return _fragment_to_sentence(parse, root)
+    verbs = [root, *words_in("joined-verb", parse, parse.dependents(root))]
+    lemmas = {verb: edit.lemma_of(parse.tokens[verb].text, "verb") for verb in verbs}
+    if not stands_in("captions-verb", parse, root) or words_in("stative-verb", parse, verbs):
         return {}
     return _to_simple(parse, root, lemmas) or _to_progressive(parse, root, lemmas)
 
 
 def _to_simple(parse: Text, root: int, lemmas: Mapping[int, str]) -> _Changes:
     """A dog is running: A dog runs."""
-    helpers = [i for verb in lemmas for i in parse.dependents(verb) if parse.tokens[i].dep == "aux"]
-    participles = all(stands_in("going-on", parse, verb) for verb in lemmas)
-    if len(helpers) != 1 or not participles or parse.tokens[helpers[0]].text not in ("is", "are"):
+    helper = parse.child(root, "aux")
+    going_on = words_in("going-on", parse, lemmas)
+    if helper is None or len(going_on) < len(lemmas) or not stands_in("has-one-helper", parse, root):
         return {}
-    tag = "VBZ" if parse.tokens[helpers[0]].text == "is" else "VBP"
-    return {helpers[0]: "", **_inflected(lemmas, tag)}
+    tag = "VBZ" if parse.text_at(helper) == "is" else "VBP"
+    return {helper: "", **_inflected(lemmas, tag)}
 
 
 def _to_progressive(parse: Text, root: int, lemmas: Mapping[int, str]) -> _Changes:
     """A dog runs: A dog is running."""
-    forms = _inflected(lemmas, "VBG")
-    if not all(stands_in("plain-present", parse, verb) for verb in lemmas):
+    if len(words_in("plain-present", parse, lemmas)) < len(lemmas):
         return {}
+    forms = _inflected(lemmas, "VBG")
     return forms | {root: f"{'is' if parse.tokens[root].tag == 'VBZ' else 'are'} {forms[root]}"}
 
 
@@ -127,9 +121,9 @@ def _inflected(lemmas: Mapping[int, str], tag: str) -> dict[int, str]:
 def _fragment_to_sentence(parse: Text, noun: int) -> _Changes:
     """A dog running on grass: A dog is running on grass."""
     verb = parse.child(noun, "acl")
-    if verb is None or not 0 < verb - noun < 6 or not stands_in("counted-noun", parse, noun):
+    if verb is None or not 0 < verb - noun < 6:
         return {}
-    if not stands_in("fragment-verb", parse, verb):
+    if not stands_in("counted-noun", parse, noun) or not stands_in("fragment-verb", parse, verb):
         return {}
     be = "are" if stands_in("several-or-joined", parse, noun) else "is"
     return {verb: f"{be} {parse.tokens[verb].text}"}
@@ -154,17 +148,14 @@ class AlternativeReference(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         # Another reference must be left to compare with; two good replies or summaries seldom say the same.
-        if len(set(record.references)) < 2 or record.task in (
-            "dialogue",
-            "summarisation",
-            "image-captioning",
-        ):
+        if len(set(record.references)) < 2 or record.task not in self.tasks:
             return None
+
+        def agreement(text: str) -> float:
+            return content_recall(record.gold, text) + content_recall(text, record.gold)
+
         equal = [text for text in dict.fromkeys(record.references) if _is_equal(record, text)]
-        shared = {
-            text: content_recall(record.gold, text) + content_recall(text, record.gold) for text in equal
-        }
-        return max(shared, key=shared.__getitem__) if shared else None
+        return max(equal, key=agreement, default=None)
 
 
 def _is_equal(record: Record, text: str) -> bool:
@@ -172,14 +163,17 @@ def _is_equal(record: Record, text: str) -> bool:
     gold, other = len(record.gold.split()), len(text.split())
     if text.strip() == record.gold.strip() or not SHORTEST * gold <= other <= LONGEST * gold:
         return False
-    rest = [record.gold, *(reference for reference in record.references if reference != text)]
-    known = " ".join([*rest, *record.context[-1:]])
-    source = " ".join(filter(None, [known, record.source])).lower()
-    exact = [word.lower() for word in _WORD.findall(text) if word[0].isupper() or word[0].isdigit()]
-    names_more = any(word not in source for word in content_lemmas(text).intersection(exact))
-    if names_more or content_recall(text, known) < LEAST_KNOWN or _errs(text):
-        return False
-    return content_recall(record.gold, text) >= LEAST_RECALL and not _conflict(record.gold, text)
+    others = [reference for reference in record.references if reference != text]
+    rest = " ".join([record.gold, *others, *record.context[-1:]])
+    is_known = content_recall(text, rest) >= LEAST_KNOWN
+    agrees = content_recall(record.gold, text) >= LEAST_RECALL and not _conflict(record.gold, text)
+    return is_known and agrees and not _names_more(text, f"{rest} {record.source or ''}") and not _errs(text)
+
+
+def _names_more(text: str, rest: str) -> bool:
+    """Whether a text has a name or a figure that the rest does not have."""
+    exact = {word.lower() for word in _WORD.findall(text) if word[0].isupper() or word[0].isdigit()}
+    return any(word not in rest.lower() for word in content_lemmas(text) & exact)
 
 
 def _conflict(gold: str, text: str) -> bool:
@@ -187,28 +181,28 @@ def _conflict(gold: str, text: str) -> bool:
     data = toml_file("checklist", "rewordings")
     words, others = (set(_TOKEN.findall(version.lower())) for version in (gold, text))
     added, lost = others - words, words - others
-    genders, other_genders = ({lexicon.gendered(word) for word in version} for version in (words, others))
+    genders, other_genders = (set(map(lexicon.gendered, version)) for version in (words, others))
     claims = [lexicon.template_words("denying"), *map(set, data["postures"])]
+    siblings = {other for word in lost for other in lexicon.siblings().get(("noun", word), ())}
     colours = lexicon.template_words("attributes_safe")
     return (
         not other_genders <= {*genders, None}
         or any(lost.intersection(pair) and added.intersection(pair) for pair in data["directions"])
         or any(words.isdisjoint(claim) != others.isdisjoint(claim) for claim in claims)
-        or any(added.intersection(lexicon.siblings().get(("noun", word), ())) for word in lost)
+        or not added.isdisjoint(siblings)
         or bool(words & colours and added & colours)
     )
 
 
 def _errs(text: str) -> bool:
     """Whether a text in English is no whole sentence or has a slip of grammar that its parse shows."""
-    if text[:1].islower() or not text.rstrip().endswith(
-        (".", "!", "?", '"', "”", "。", "！", "？", "؟", "۔", "।")
-    ):
+    if text[:1].islower() or not text.rstrip().endswith(_ENDS):
         return True
     if language_of(text) not in ("en", ""):
         return False
-    parse, articles = edit.read(text), _ARTICLE.findall(text)
+    articles = _ARTICLE.findall(text)
     misfit = any(lexicon.indefinite_article(word) != article.lower() for article, word in articles)
+    parse = edit.read(text)
     return misfit or any(garbled(parse, sentence) for sentence in parse.sentences)
 
 
@@ -236,10 +230,7 @@ class Rewording(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         from assay.names.registry import perturbation_class
 
-        written = record.task == "data-to-text"  # where contractions are out of style
-        names = [name for name in REWORDINGS if not (written and name == "contractions")]
-        for name in rng.sample(names, len(names)):
-            changed = perturbation_class(name)().apply(record, rng)
-            if changed and changed != record.gold:
-                return changed
-        return None
+        out_of_style = {"contractions"} if record.task == "data-to-text" else set[str]()
+        names = [name for name in REWORDINGS if name not in out_of_style]
+        drawn = (perturbation_class(name)().apply(record, rng) for name in rng.sample(names, len(names)))
+        return next((text for text in drawn if text not in (None, "", record.gold)), None)

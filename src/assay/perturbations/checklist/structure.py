@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 
 from assay.core import Perturbation, Record
@@ -14,11 +15,14 @@ from assay.files import word_list, word_set
 from assay.language import full_stop, join_words
 from assay.models.nlp import Span
 from assay.perturbations import edit
-from assay.perturbations.checklist.frames import standing, stands_in
+from assay.perturbations.checklist.frames import standing, stands_in, words_in
 from assay.perturbations.edit import ParseEdit, Text
 from assay.perturbations.entities import PERSON, name_spans
 
 _TELLING = ("NOUN", "PROPN", "VERB", "ADJ", "NUM")
+_NO_PHRASE = frozenset('"“”()[],;:')  # marks that a repeated phrase may not have
+_FULL_STOP = re.compile(r"[.!?…][\"'”’)\]]*$")
+_ENDED = re.compile(r"[.!?…。！？؟۔।][\W_]*\Z")
 _QUOTES = ('"', "”", "'", "’")
 
 
@@ -45,31 +49,30 @@ class ReorderSentences(Perturbation):
 
 def _whole_sentences(parse: Text) -> list[Span]:
     """The sentences, each with what an opening without a full stop belongs to: READ: Falcao stays."""
-    spans: list[Span] = []
-    for span in parse.sentences:
-        if spans and not re.search(r"[.!?…][\"'”’)\]]*$", parse.piece(spans[-1])):
-            spans[-1] = Span(spans[-1].start, span.end)
-        else:
-            spans.append(span)
+    starts = [0, *(span.end for span in parse.sentences if _FULL_STOP.search(parse.piece(span)))]
+    ends = [*starts[1:], len(parse.tokens)]
+    spans = [Span(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
     return [span for span in spans if parse.word_indices(span)]
 
 
 def _leans(parse: Text, sentence: Span) -> bool:
     """Whether a sentence opens with a pronoun or connective, or with "the" where "a" was said before."""
-    first = parse.first_word(sentence)
-    if first is None or len(parse.word_indices(sentence)) < 2:
+    words = parse.word_indices(sentence)
+    if len(words) < 2:
         return False
-    if parse.word_at(first) == "the":
-        return _is_named_again(parse, first)
-    leans = parse.word_at(first) in template_words("leaning_openings")
-    return leans and (not stands_in("pronoun", parse, first) or _has_antecedent(parse, sentence, first))
+    if parse.word_at(words[0]) == "the":
+        return _is_named_again(parse, words[0])
+    if stands_in("pronoun", parse, words[0]) and not _has_antecedent(parse, sentence, words[0]):
+        return False
+    return parse.word_at(words[0]) in template_words("leaning_openings")
 
 
 def _is_named_again(parse: Text, start: int) -> bool:
     """Whether the phrase that starts here takes up one with "a": a lady; the lady."""
-    head = {chunk.start: parse.tokens[chunk.end - 1].text for chunk in parse.chunks}.get(start)
+    heads = {chunk.start: parse.text_at(chunk.end - 1) for chunk in parse.chunks}
     new = [chunk for chunk in parse.chunks if parse.word_at(chunk.start) in ("a", "an")]
-    return any(chunk.end <= start and parse.tokens[chunk.end - 1].text == head for chunk in new)
+    before = [parse.text_at(chunk.end - 1) for chunk in new if chunk.end <= start]
+    return heads.get(start) in before
 
 
 def _has_antecedent(parse: Text, sentence: Span, pronoun: int) -> bool:
@@ -77,8 +80,8 @@ def _has_antecedent(parse: Text, sentence: Span, pronoun: int) -> bool:
     word = parse.word_at(pronoun)
     if word[:2] in ("he", "hi", "sh"):
         persons = [name.end for name in name_spans(parse) if name.label == PERSON]
-        named = min(persons, default=sentence.end) <= sentence.start
-        return named or stands_in("after-person", parse, sentence.start)
+        is_named = min(persons, default=sentence.end) <= sentence.start
+        return is_named or stands_in("after-person", parse, sentence.start)
     if word[:3] == "the":
         return stands_in("after-several", parse, sentence.start)
     return not stands_in("dummy-it", parse, pronoun)
@@ -105,8 +108,7 @@ class RepeatSentences(Perturbation):
 def _ended(text: str) -> str:
     """The text with a mark at its end, so that another sentence can follow."""
     text = text.rstrip()
-    last = max((place for place, letter in enumerate(text) if letter.isalnum()), default=-1)
-    return text if any(mark in text[last + 1 :] for mark in ".!?…。！？؟۔।") else text + full_stop(text)
+    return text if _ENDED.search(text) else text + full_stop(text)
 
 
 @dataclass(frozen=True)
@@ -153,9 +155,9 @@ def _other_statement(record: Record, rng: Random) -> str | None:
     """A statement of moderate length from another item of the corpus, or None."""
     others = edit.unrelated_texts(record)
     for other in rng.sample(others, min(len(others), 12)):
-        fresh = [piece for piece in edit.sentences(other, with_words=True) if piece not in record.gold]
-        if statements := [sentence for sentence in fresh if _is_statement(sentence)]:
-            return rng.choice(statements)
+        statements = [piece for piece in edit.sentences(other, with_words=True) if _is_statement(piece)]
+        if fresh := [statement for statement in statements if statement not in record.gold]:
+            return rng.choice(fresh)
     return None
 
 
@@ -164,8 +166,7 @@ def _is_statement(sentence: str) -> bool:
     if not 3 <= len(sentence.split()) <= 30 or not sentence.endswith("."):
         return False
     parse = edit.read(sentence)
-    root = parse.root_of(Span(0, len(parse.tokens))) or 0
-    return parse.child(root, *edit.SUBJECTS) is not None and stands_in("own-statement", parse, 0)
+    return bool(words_in("states-something", parse)) and stands_in("own-statement", parse, 0)
 
 
 @dataclass(frozen=True)
@@ -223,9 +224,8 @@ def _before_verb(parse: Text, sentence: Span) -> int | None:
     root = parse.root_of(sentence)
     if root is None or not stands_in("is-verb", parse, root):
         return None
-    helper = parse.child(root, "aux", "auxpass")
-    verb = root if helper is None else min(root, helper)
-    subjects = [i for i in parse.dependents(root) if i < root and parse.tokens[i].dep.startswith("nsubj")]
+    verb = min([root, *words_in("auxiliary", parse, parse.dependents(root))])
+    subjects = words_in("subject-of-verb", parse, [i for i in parse.dependents(root) if i < root])
     is_before = max(subjects, default=verb) < verb
     return verb - 1 if is_before and stands_in("breakable", parse, verb - 1) else None
 
@@ -256,11 +256,8 @@ def _noun_phrases(parse: Text, sentence: Span) -> list[str]:
     inside = [chunk for chunk in parse.chunks if parse.sentence_of(chunk.start) == sentence]
     independent = standing("independent", parse, inside)
     subjects = [chunk for chunk in independent if stands_in("main-subject", parse, chunk.end - 1)]
-    phrases = []
-    for chunk in subjects or independent:
-        opens = chunk.start == sentence.start
-        phrases.append(parse.uncapitalised(chunk) if opens else parse.piece(chunk))
-    return [phrase for phrase in phrases if not set(phrase) & set('"“”()[],;:')]
+    phrases = map(parse.uncapitalised, subjects or independent)
+    return [phrase for phrase in phrases if _NO_PHRASE.isdisjoint(phrase)]
 
 
 @dataclass(frozen=True)
@@ -308,30 +305,37 @@ class DropModifiers(ParseEdit):
     tasks = ("summarisation", "image-captioning")
 
     def changes(self, parse: Text, rng: Random) -> Mapping[int, str]:
-        loose = {i: t for i, t in enumerate(parse.tokens) if stands_in("loose-modifier", parse, i)}
+        heads = {i: parse.tokens[parse.tokens[i].head].lemma for i in words_in("loose-modifier", parse)}
         lemmas = Counter(token.lemma for token in parse.tokens)
         # Only of a word that occurs once, not: a man; the injured man.
-        return edit.dropped(i for i, t in loose.items() if lemmas[parse.tokens[t.head].lemma] == 1)
+        return edit.dropped(i for i, head in heads.items() if lemmas[head] == 1)
 
 
 def content(parse: Text, spans: Sequence[Span]) -> set[str]:
     """The lemmas of the words in spans that say something: nouns, verbs, adjectives and numbers."""
-    tokens = [t for span in spans for t in parse.tokens[span.start : span.end]]
-    telling = [t for t in tokens if t.pos in _TELLING and t.text[0] not in "'’"]
-    return {t.lemma.lower() for t in telling} - word_set("words", "stop_words")
+    lemmas = _telling_lemmas(parse.text)
+    return set().union(*(lemmas[span.start : span.end] for span in spans)) - {""}
+
+
+@lru_cache(maxsize=256)
+def _telling_lemmas(text: str) -> tuple[str, ...]:
+    """The lemma of each word of a text that says something, '' for the others."""
+    tokens, stop_words = edit.read(text).tokens, word_set("words", "stop_words")
+    lemmas = [t.lemma.lower() if t.pos in _TELLING and t.text[0] not in "'’" else "" for t in tokens]
+    return tuple(lemma if lemma not in stop_words else "" for lemma in lemmas)
 
 
 def is_substantial(parse: Text, sentence: Span) -> bool:
     """Whether a sentence says something by itself: no question, not "Okay!" nor "You're welcome."."""
-    root = parse.root_of(sentence)
-    if root is None or len(parse.word_indices(sentence)) < 4 or "?" in parse.piece(sentence):
+    if len(parse.word_indices(sentence)) < 4 or "?" in parse.piece(sentence):
         return False
-    return stands_in("says-something", parse, root)
+    root = parse.root_of(sentence)
+    return root is not None and stands_in("says-something", parse, root)
 
 
 def loose_phrases(parse: Text) -> list[Span]:
     """The phrases a text can lose, in order and without overlap, with the commas that go with them."""
-    phrases = [_loose_phrase(parse, index) for index in range(len(parse.tokens))]
+    phrases = (_loose_phrase(parse, index) for index in words_in("heads-phrase", parse))
     spans = [span for span in phrases if span and within_half(parse, [span])]
 
     chosen: list[Span] = []
@@ -356,29 +360,25 @@ def within_half(parse: Text, spans: Sequence[Span]) -> list[Span]:
 
 def _loose_phrase(parse: Text, index: int) -> Span | None:
     """The phrase that a token heads, if its sentence can lose it."""
-    whole = parse.subtree(index) if stands_in("heads-phrase", parse, index) else None
+    whole = parse.subtree(index)
     words = parse.word_indices(whole) if whole else []
     if len(words) < 2:
         return None
     span = Span(words[0], words[-1] + 1)  # marks at either end belong to the sentence
-    if not _is_separate(parse, index, span) or not _is_missed(parse, span):
-        return None
+    is_separate = stands_in("separate", parse, span.start, span.end)
+    if not is_separate or not stands_in("separate-by-head", parse, index, span.end):
+        return None  # the neighbours may belong to the phrase, whatever the parse says
     is_preposition = parse.tokens[index].dep == "prep"
     is_loose = _is_loose_preposition if is_preposition else _is_loose_clause
-    return _with_commas(parse, index, span) if is_loose(parse, index, span) else None
+    is_lost = is_loose(parse, index, span) and _is_missed(parse, span)
+    return _with_commas(parse, index, span) if is_lost else None
 
 
 def _is_missed(parse: Text, span: Span) -> bool:
     """Whether a phrase says what is said nowhere else: not "in this shop", nor a year given before."""
     rest = content(parse, [Span(0, span.start), Span(span.end, len(parse.tokens))])
-    pointing = parse.word_at(span.start + 1) in ("this", "that", "these", "those")
-    return bool(content(parse, [span]) - rest - template_words("empty_words")) and not pointing
-
-
-def _is_separate(parse: Text, index: int, span: Span) -> bool:
-    """Whether the neighbours surely do not belong to the phrase, whatever the parse says."""
-    separate = stands_in("separate", parse, span.start, span.end)
-    return separate and stands_in("separate-by-head", parse, index, span.end)
+    new = content(parse, [span]) - rest - template_words("empty_words")
+    return bool(new) and not stands_in("points", parse, span.start)
 
 
 def _is_loose_preposition(parse: Text, index: int, span: Span) -> bool:
@@ -391,15 +391,15 @@ def _is_loose_preposition(parse: Text, index: int, span: Span) -> bool:
         return False
     if span.start == parse.sentence_of(index).start:
         return parse.word_at(span.end) == ","
-    timed = stands_in("timed", parse, span.start, span.end) and stands_in("active-verb", parse, index)
-    return stands_in("last-on-verb", parse, index) and (timed or stands_in("complete-verb", parse, index))
+    is_time = stands_in("timed", parse, span.start, span.end)
+    return stands_in("last-time-on-verb" if is_time else "last-place-on-verb", parse, index)
 
 
 def _is_loose_clause(parse: Text, index: int, span: Span) -> bool:
     """Whether a relative clause, apposition or participle only adds to a noun that is clear without it."""
-    noun = parse.tokens[index].head
-    between = [token.text for token in parse.tokens[noun + 1 : span.start]]
-    if between not in ([], [","]) or not stands_in("added-clause", parse, index):
+    noun = parse.tokens[parse.tokens[index].head]
+    between = parse.text[noun.end : parse.tokens[span.start].start].strip()
+    if between not in ("", ",") or not stands_in("added-clause", parse, index):
         return False
     if parse.tokens[index].dep == "appos":
         return stands_in("apposition", parse, span.start, span.end)
@@ -407,15 +407,12 @@ def _is_loose_clause(parse: Text, index: int, span: Span) -> bool:
         return False
     if between:
         return stands_in("ends-at-mark", parse, span.start, span.end)
-    governor = parse.tokens[noun].head
-    cleft = any(parse.word_at(i) == "it" for i in parse.dependents(governor))  # it was a carrot that
-    return not cleft and stands_in("clear-noun", parse, index)
+    return stands_in("clear-noun", parse, index)
 
 
 def _with_commas(parse: Text, index: int, span: Span) -> Span:
     """The span with the comma before it, and with the one after it if both only set it off."""
     if parse.word_at(span.start - 1) != ",":
         return span
-    after = parse.tokens[span.end + 1].pos if span.end + 1 < len(parse.tokens) else ""
-    continues = after in ("AUX", "VERB", "ADV") if parse.tokens[index].dep == "prep" else after != "CCONJ"
-    return Span(span.start - 1, span.end + (parse.word_at(span.end) == "," and continues))
+    goes_on = "comma-and-verb" if parse.tokens[index].dep == "prep" else "comma-and-no-joint"
+    return Span(span.start - 1, span.end + stands_in(goes_on, parse, span.start, span.end))
