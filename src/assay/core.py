@@ -41,7 +41,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Only what a metric may see; equal samples share a score, whatever messages call them (`id`)."""
+    """What a metric may see of an item. Equal samples share one score; `id` is for messages alone."""
 
     hypothesis: str
     references: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Samples compared with each other, by role."""
+    """Samples that are compared with each other, by role."""
 
     id: str
     samples: Mapping[str, Sample]
@@ -87,7 +87,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A metric's answer with what it had to count: truncated tokens, words out of vocabulary."""
+    """A metric's scores, with counts of what it could not read: truncated tokens, words out of vocabulary."""
 
     values: Sequence[float | None] | Floats
     notes: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ ScoreAnswer = Scores | Sequence[float | None] | Floats
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What one metric said to one audit; a set metric sees one folded case a slice."""
+    """One metric's scores of one audit's cases; of a set metric, one case per slice with all its texts."""
 
     metric: str
     cases: Sequence[Case]
@@ -125,7 +125,7 @@ Limits = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its uncertainty, as statistics compute it and before anybody judges it."""
+    """A number with its uncertainty, before it is judged."""
 
     value: float
     n: int = 0
@@ -185,7 +185,7 @@ class Finding:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Finding:
-        """A settled finding from a row of a run's table."""
+        """Read a settled finding from a row of a run's table."""
         ci = None if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
         stored = {each.name: row[each.name] for each in fields(cls) if each.name in row}
         return cls(**stored | {"ci": ci, "evidence": tuple(row["evidence"] or ())})
@@ -260,7 +260,7 @@ class Record:
 
     @property
     def language(self) -> str:
-        """The gold's language; its neighbours' where the gold is too short to tell; '' where they are too."""
+        """The language of the gold or, if that is too short to tell, of the texts around it; or ''."""
         own = language_of(self.gold)
         return own or language_of(" ".join((*self.references[:3], *self.context[-3:], *self.others[:10])))
 
@@ -296,14 +296,14 @@ class Asked:
     is_paid: bool = False
 
     def __add__(self, other: Asked) -> Asked:
-        """What both together are asked."""
+        """The sum of two requests."""
         is_paid = self.is_paid or other.is_paid
         sums = (self.questions + other.questions, self.read + other.read, self.written + other.written)
         return Asked(*sums, is_paid=is_paid)
 
 
 class _Scorer(Recipe):
-    """What sample metrics and set metrics declare alike."""
+    """What sample metrics and set metrics have in common."""
 
     paradigm: ClassVar[Paradigm] = "other"
     one_reference: ClassVar[bool] = False  # defined for a single reference; several are an error
@@ -329,7 +329,7 @@ class _Scorer(Recipe):
 
     @property
     def cost(self) -> CostClass:
-        """What one text costs: of a metric that does not say, as much as an encoder."""
+        """How much work one text is; a metric that does not say is taken for an encoder."""
         if self.paradigm in ("likelihood", "generation", "judge") and self.backbone is not None:
             return "causal"
         return "encoder" if self.backbone is not None or self.origin is not None else "words"
@@ -346,23 +346,23 @@ class _Scorer(Recipe):
 
     @property
     def quick_questions(self) -> int | None:
-        """How many questions `assay audit` puts to a judge at `--size quick`; None of other metrics."""
+        """How many questions `assay audit` asks a judge at `--size quick`; None for other metrics."""
         return None
 
     @classmethod
     def absent(cls) -> str | None:
-        """What no installer brings and must be put in place by hand; None where nothing is."""
+        """What has to be installed by hand; None if nothing has."""
 
     @property
     def batch(self) -> int:
-        """Samples a call should hold at least: more than one where every call starts another program."""
+        """The smallest batch worth a call: more than one where every call starts another program."""
         return 1
 
     def prepare(self) -> None:
-        """Load what scoring needs, so that loading is not counted as scoring."""
+        """Load what scoring needs, so that loading time is not counted as scoring time."""
 
     def fitted(self, references: Sequence[tuple[str, ...]]) -> Self:
-        """With idf or document frequencies from the references of a dataset, one tuple per item."""
+        """The metric with idf or document frequencies from a dataset's references, one tuple per item."""
         return self
 
     def silence(self, counted: Mapping[str, int]) -> str | None:
@@ -378,7 +378,7 @@ class Metric(_Scorer, ABC):
 
     @property
     def cost(self) -> CostClass:
-        """What one text costs: of a hybrid, as much as its dearest part."""
+        """How much work one text is; a hybrid costs as much as its most expensive part."""
         costs = [super().cost, *(part.metric.cost for part in self.parts)]
         return max(costs, key=get_args(CostClass).index)
 
@@ -392,7 +392,7 @@ class Metric(_Scorer, ABC):
         """One value per sample, None where there is none; (n, outputs) where `outputs` is given."""
 
     def asked(self, samples: Sequence[Sample]) -> Asked | None:
-        """What a model would be asked to score the samples; None of a metric that asks nobody."""
+        """What a model would be asked in order to score the samples; None if the metric asks no model."""
         return None
 
     def grid(self, rows: Sequence[str], columns: Sequence[str]) -> Floats | None:
@@ -428,7 +428,7 @@ class SetMetric(_Scorer, ABC):
         """One value for the whole set."""
 
     def statistics(self, samples: Sequence[Sample]) -> Floats | None:
-        """Additive rows a sample, so that resampling is cheap; None where there are none."""
+        """Counts per sample, from whose sum a set's score is computed; None if there are none."""
         return None
 
     def band(self, texts: Sequence[str]) -> tuple[float, float] | None:
@@ -529,7 +529,7 @@ class Audit(Recipe, ABC):
 
     @abstractmethod
     def cases(self) -> Iterable[Case | Grid]:
-        """What must be scored."""
+        """The texts that must be scored."""
 
     def more(self, scored: Scored) -> Sequence[Case]:
         """The next round of a search, for one metric at a time; empty when the search is over."""
@@ -541,7 +541,7 @@ class Audit(Recipe, ABC):
 
     @property
     def subjects(self) -> Mapping[str, str]:
-        """What the last parts of its slices stand for, in words, where a part says too little by itself."""
+        """What the last part of a slice means, in words, where its name alone says too little."""
         return {}
 
     def panel(self) -> Sequence[str]:

@@ -34,13 +34,13 @@ _ADVICE = {
 
 
 class Stopped(BaseException):
-    """Ctrl-C; an exception of its own, so that it is never taken for one that a metric raised."""
+    """Ctrl-C was pressed. It has its own class so that it is never mistaken for an error of a metric."""
 
     kept = True  # whether what was scored is in a cache
 
 
 class AuditError(Exception):
-    """Something the user can mend; the message says how."""
+    """An error that the user can fix; the message says how."""
 
 
 class SpecError(AuditError):
@@ -76,7 +76,7 @@ class RowError(DataError):
 
 
 class MetricError(AuditError):
-    """A metric that broke its contract."""
+    """A metric breaks its contract."""
 
 
 class TextError(MetricError):
@@ -95,15 +95,15 @@ class UnreachableError(MetricError):
 
 
 class WeightsError(AuditError):
-    """Weights that are absent, damaged or of another kind."""
+    """Weights are missing, damaged or of the wrong kind."""
 
 
 class CacheError(AuditError):
-    """A cache or run folder that cannot be used."""
+    """A cache or a run folder cannot be used."""
 
 
 class BudgetError(AuditError):
-    """A limit of calls, tokens or cost that would be passed."""
+    """A limit on calls, tokens or cost would be exceeded."""
 
 
 def harmless(text: str) -> str:
@@ -133,7 +133,7 @@ def suggest(wrong: str, known: Iterable[str]) -> str:
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like the wrong one; None where none is.
+    """The known name that is most like the wrong one; None if none is near.
 
     >>> nearest("rouge-l", ["rouge-w", "rougeL"])
     'rougeL'
@@ -145,5 +145,5 @@ def nearest(wrong: str, known: Iterable[str]) -> str | None:
 
 
 def _letters(name: str) -> str:
-    """A name without the marks and capitals that people leave out; itself where nothing else is in it."""
+    """A name in lower case without punctuation, as people type it; unchanged if nothing else is left."""
     return "".join(filter(str.isalnum, name.lower())) or name

@@ -1,4 +1,4 @@
-"""Elements by a key, in order of appearance."""
+"""Grouping by a key, in order of first appearance."""
 
 from __future__ import annotations
 

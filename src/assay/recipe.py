@@ -1,4 +1,4 @@
-"""What makes a thing with parameters the same thing: content hashes, signatures, travel to workers."""
+"""The identity of objects with parameters: content hashes, signatures, and how workers receive them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LONGEST_PATH = 300  # characters of a text that may be the name of a file
 
 
 def digest(*parts: str) -> str:
-    """A content hash of the parts, in order; surrogates in untrusted text do not stop it."""
+    """A hash of the parts and their order; text that is not valid Unicode is hashed too."""
     body = "".join([f"{len(part)}:{part}" for part in parts])
     return hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def generator(seed: int, name: str, key: str) -> Random:
-    """An item's own generator, whatever the order or the workers (docs/architecture.md, law 7)."""
+    """One item's random generator, the same on every worker (docs/architecture.md, law 7)."""
     return Random(digest(str(seed), name, key))
 
 
@@ -74,7 +74,7 @@ def _texts_in(path: Path) -> list[str]:
 
 
 def named_digest(name: str, *folders: Path) -> str:
-    """SHA-256 of what a text names in these folders or the working folder; empty where that is no file."""
+    """SHA-256 of the files that a text names in these folders or the working folder, or ''."""
     digests = []
     for path in dict.fromkeys(folder / name for folder in (*folders, Path())):
         with suppress(OSError):  # most texts are no path at all
@@ -84,7 +84,7 @@ def named_digest(name: str, *folders: Path) -> str:
 
 
 class Recipe:
-    """Shared by everything whose fields are its parameters: identity, signature, travel to workers."""
+    """The base of metrics, audits and perturbations, whose fields are their parameters."""
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
@@ -99,7 +99,7 @@ class Recipe:
 
     @property
     def parameters_text(self) -> dict[str, str]:
-        """The fields as text, tables as digests."""
+        """The fields as text; a table is shown by its digest."""
         pins = self.pins()
         shown = {f.name: _field_text(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
         if self.origin:  # what a user's class does with a field is its own affair: it may be a file's name
@@ -114,7 +114,7 @@ class Recipe:
         return "|".join([self.name, *fields, f"v:{self.version}", *tail])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Workers receive the recipe, not the model held in cached properties."""
+        """Pickle the fields alone: a worker loads its own model."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
         return _rebuild, (type(self), values)
 
@@ -128,7 +128,7 @@ def _rebuild(kind: type[Any], values: dict[str, Any]) -> Any:
 
 
 def _field_text(value: object) -> str:
-    """A field in a signature: scalars as they are, tables by content."""
+    """A field as it stands in a signature: scalars as text, tables as a hash of their content."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None or isinstance(value, str | int | float | PurePath):

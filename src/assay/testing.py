@@ -83,7 +83,7 @@ def assert_metric_passes(
 
 
 def _require_judged(done: StoredRun, audit: str, statistic: str | None) -> None:
-    """Fail where nothing was judged: a silent metric is no good one."""
+    """Fail if nothing was judged: a metric without scores has not passed."""
     from assay.errors import suggest
     from assay.reading.verdicts import checks
 
@@ -152,7 +152,7 @@ def _check_metric_declarations(measured: Measure) -> None:
 
 
 def _check_construction(recipe: Any) -> None:
-    """Building from fields opens nothing, and so does travel to another process."""
+    """Check that building and unpickling a metric open no file and no connection."""
     advice = f"{recipe.name} opens a file when it is constructed; open it in prepare() or score()"
     with patch("builtins.open", side_effect=AssertionError(advice)):
         again = pickle.loads(pickle.dumps(recipe))
@@ -168,7 +168,7 @@ def _samples() -> list[Sample]:
 
 
 def _scores(measured: Measure, samples: Sequence[Sample]) -> Floats:
-    """(samples, outputs), by the path that every run takes."""
+    """Scores as an array of (samples, outputs), computed as in a run."""
     from assay.engine.scoring import score_samples
     from assay.engine.session import Session
 
@@ -177,7 +177,7 @@ def _scores(measured: Measure, samples: Sequence[Sample]) -> Floats:
 
 
 def _check_scores(measured: Measure) -> None:
-    """Scores of ordinary samples; nothing where the metric needs more than they have (an image)."""
+    """Scores of ordinary samples; empty if the metric needs more than they have, such as an image."""
     import numpy as np
 
     from assay.engine.scoring import project

@@ -69,7 +69,7 @@ def _in_plain_words() -> Iterator[None]:
 
 
 class Commands(CommandGroup):
-    """The commands of `MODULES`, each imported when it is called; mistakes are told in plain words."""
+    """The commands of `MODULES`, each imported when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -122,7 +122,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one message, a bug a traceback."""
+    """Run the command line: a user's mistake prints one message, a bug prints a traceback."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     gc.set_threshold(_ALLOCATIONS)
     wait_passively()
@@ -161,7 +161,7 @@ def main() -> None:
 
 
 class Screen(io.TextIOWrapper):
-    """A stream of ours: no text steers a terminal, and what an encoding lacks is written as \\u0000."""
+    """Make a stream safe to write any text to: no control characters, and \\uXXXX for what its encoding lacks."""
 
     def write(self, text: str) -> int:
         takes_results = self is sys.stdout and self is not sys.stderr  # they are one while a metric scores
@@ -188,7 +188,7 @@ def _take_streams() -> None:
 
 
 def _check_folder() -> None:
-    """Refuse to start in a folder that has been removed, to which no relative path leads."""
+    """Refuse to start in a folder that has been deleted."""
     try:
         os.getcwd()
     except OSError as error:
@@ -196,7 +196,7 @@ def _check_folder() -> None:
 
 
 def _refused(error: OSError) -> None:
-    """The system took no output, or opened no path: say so once; what is left in the buffer goes nowhere."""
+    """Report output that cannot be written or a path that cannot be opened, and drop the buffer."""
     if error.errno in FULL:
         typer.echo(f"assay: {unwritable(error.filename or 'the output', error)}", err=True)
     else:
@@ -207,12 +207,12 @@ def _refused(error: OSError) -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C: what was scored is put on the way out."""
+    """Report that Ctrl-C stopped the command, and where the scores so far are kept."""
     raise Stopped
 
 
 def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Whatever no one caught is a bug of ours: say so, exit 3."""
+    """Report an exception that nothing caught as a bug, and exit with status 3."""
     traceback.print_exception(kind, error, trace)
     typer.echo("assay: this is a bug; please report it with the lines above", err=True)
     sys.stdout.flush()

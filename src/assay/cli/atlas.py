@@ -1,4 +1,4 @@
-"""The command on the atlas of metrics: what it shows, and where other metrics stand in it."""
+"""The command `atlas`: it prints the atlas of metrics, and where other metrics stand in it."""
 
 from __future__ import annotations
 

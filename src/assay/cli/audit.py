@@ -175,7 +175,7 @@ def _clean_texts(text: str | None, data: Path | None, task: str, request: o.Requ
 
 
 def _lack(changer: Perturbation, record: Record) -> str:
-    """What a record would need for the perturbation to change it; empty if no field is missing."""
+    """Which fields a record lacks for the perturbation; empty if it has all of them."""
     if not record.gold.strip():
         return "the text is empty"
     return "" if not changer.reads or getattr(record, changer.reads) else _LACKS[changer.reads]

@@ -39,7 +39,7 @@ def convert_command(name: str, out: Path | None = None, json: bool = False) -> N
 
 
 def _model(name: str) -> str:
-    """Return the model of a metric's default, or the name itself where it is none of a metric."""
+    """The default model of the metric of that name, or the name itself if there is no such metric."""
     from assay.names.registry import find, names, suggest_name
 
     if name in names("metrics"):

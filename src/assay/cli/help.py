@@ -1,4 +1,4 @@
-"""The help of commands and the words of their mistakes, from the tables in data/help."""
+"""Help texts and error messages of commands, from the tables in data/help."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Command(TyperCommand):
 
 
 def _offer(ctx: Any, parameter: Any, typed: str) -> list[str]:
-    """What a shell completes a name with."""
+    """The names that a shell offers for completion."""
     from assay.names.registry import names
 
     known = list(_texts("lists")) if parameter.name == "kind" else names(_OFFERED[parameter.name])
@@ -120,7 +120,7 @@ def audit_options(kind: type[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _written(value: Any) -> str:
-    """A default as it would be given; empty where there is none to speak of."""
+    """A default as it would be typed; empty if there is none."""
     if isinstance(value, tuple):
         return ", ".join(map(_written, value))
     if value is None or value is False or value is dataclasses.MISSING:
@@ -129,7 +129,7 @@ def _written(value: Any) -> str:
 
 
 def _kind(hint: Any) -> str:
-    """The value of an option in one word, by its type."""
+    """One word for the value of an option, by its type."""
     arguments = [argument for argument in get_args(hint) if argument not in (type(None), ...)]
     if get_origin(hint) is Literal:
         return "|".join(map(str, arguments))
@@ -140,13 +140,13 @@ def _kind(hint: Any) -> str:
 
 
 def suggest_option(wrong: str, known: Iterable[str]) -> str:
-    """The option that may have been meant; dashes do not make two options alike."""
+    """The option that may have been meant; the leading dashes are not compared."""
     near = nearest(wrong.lstrip("-"), [name.lstrip("-") for name in known if name.startswith("--")])
     return f"; did you mean --{near}?" if near else ""
 
 
 def plain_words(error: Any) -> str:
-    """What the parser of options complains of: which word, and what to write instead."""
+    """The parser's message about a wrong option: which word is wrong, and what to write instead."""
     command = "assay" if error.ctx is None else error.ctx.command_path
     option = getattr(error, "option_name", None)
     moved = _texts("moved").get(f"{command} {option}".removeprefix("assay "))
@@ -156,7 +156,7 @@ def plain_words(error: Any) -> str:
 
 
 def _complaint(error: Any, command: str, option: str | None) -> str:
-    """The parser's message, as a person would put it."""
+    """The parser's message in plain words."""
     ctx, message, parameter = error.ctx, error.format_message(), getattr(error, "param", None)
     if message.startswith("Missing") and parameter is not None:
         written = [parameter.opts[0]] if parameter.param_type_name == "option" else []

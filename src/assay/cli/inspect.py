@@ -1,4 +1,4 @@
-"""Commands that look around: list and doctor."""
+"""The commands `list` and `doctor`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def list_command(kind: str, name: Annotated[str | None, typer.Argument()] = None
 
 
 def _print_one(kind: str, name: str, *, json: bool) -> None:
-    """Everything that is known of one thing; of a metric also where it stands in the atlas."""
+    """Everything known about one thing; for a metric, also its place in the atlas."""
     from assay.names.inventory import inventory
 
     if kind == "metrics":

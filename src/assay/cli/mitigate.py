@@ -81,7 +81,7 @@ def _print_figures(figures: Sequence[ProofFigure]) -> None:
 
 
 def _change(figure: ProofFigure) -> str:
-    """The percentage that is gone of a bias; of other figures the difference."""
+    """By how many percent a bias has shrunk; for other figures, the difference."""
     if figure.change is None:
         return ""
     if figure.statistic != "bias":

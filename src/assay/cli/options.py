@@ -80,7 +80,7 @@ class Request:
 
 
 def with_request(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Spread the fields of `Request`, or those named, over a command's options, in place of `request`."""
+    """Give a command one option for each field of `Request`, or for those named, in place of `request`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own, fields = (dict(inspect.signature(f, eval_str=True).parameters) for f in (command, Request))
@@ -122,7 +122,7 @@ def audit_fields(context: typer.Context, audit: str, shared: Mapping[str, Any]) 
 
 
 def _typed(words: Sequence[str]) -> dict[str, list[str]]:
-    """What was typed after each option: `--name value`, `--name=value`, or nothing."""
+    """The value typed after each option: `--name value`, `--name=value`, or none."""
     typed: dict[str, list[str]] = {}
     rest = list(words)
     while rest:

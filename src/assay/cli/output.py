@@ -253,7 +253,7 @@ def _without_intervals(row: dict[str, str]) -> dict[str, str]:
 
 
 def _without_names(row: dict[str, str]) -> dict[str, str]:
-    """Of blind spots how many there are: `17 of 59 kinds`."""
+    """The number of blind spots: `17 of 59 kinds`."""
     return {name: _COUNT.sub(r"\1", cell) if name == "blind to" else cell for name, cell in row.items()}
 
 
@@ -262,7 +262,7 @@ def _without_settled(row: dict[str, str]) -> dict[str, str]:
 
 
 def print_first(done: StoredRun) -> None:
-    """The answers of the metrics that are scored, on stderr, while slower ones are not."""
+    """Print the answers of metrics already scored to stderr, while slower metrics are still running."""
     from assay.reading.names import shown
     from assay.report.plain import short_rows
 
@@ -317,7 +317,7 @@ def print_cost(
 
 
 def _bill_in_words(asked: Asked) -> str:
-    """What a judge would be asked, and the cost by the price that was set."""
+    """What a judge would be asked, and what that costs at the price that was set."""
     from assay.models.budget import PRICE, price
 
     sizes = f"{asked.questions:,} questions, {asked.read:,} tokens read, {asked.written:,} written"
@@ -330,5 +330,5 @@ def _bill_in_words(asked: Asked) -> str:
 
 
 def interval_text(ci: tuple[float, float] | None, form: str = "{:.3g}") -> str:
-    """An interval behind its figure; empty where there is none."""
+    """An interval as it is printed after its figure; empty if there is none."""
     return "" if ci is None else f" [{form.format(ci[0])}, {form.format(ci[1])}]"

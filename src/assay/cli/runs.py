@@ -167,7 +167,7 @@ def cite_command(run: Path) -> None:
 
 
 def panel_command(run: Path, task: str | None = None, json: bool = False) -> None:
-    """Name the pairs of metrics that, added, decide more rightly than either alone."""
+    """Name the pairs of metrics whose sum is right more often than either alone."""
     loaded = load_run(run)
     ranking = _ranking_of(loaded, task)
     pairs = best_pairs(loaded, ranking)

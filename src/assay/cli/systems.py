@@ -1,4 +1,4 @@
-"""The command that compares systems: is A better than B under these metrics."""
+"""The command `compare-systems`: is system A better than system B under these metrics?"""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _score_cells(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_score(pairs: Sequence[dict[str, Any]], scores: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The pairs with the better system first, the best systems' pairs first."""
+    """The pairs of systems, each with the better one first, ordered by their better system."""
     rank = {row["system"]: place for place, row in enumerate(scores)}
     turned = [row if row["difference"] >= 0 else _turned(row) for row in pairs]
     return sorted(turned, key=lambda row: (rank[row["first"]], rank[row["second"]]))

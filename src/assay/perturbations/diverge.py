@@ -117,7 +117,7 @@ def _listed_kind(noun: str) -> str | None:
 
 
 def _free_places(text: Text) -> list[int]:
-    """The words that stand alone: not "did" in "didn't", the first part of a contraction or compound."""
+    """The words that are not the first part of a contraction or compound: not "did" in "didn't"."""
     words = [i for i, token in enumerate(text.tokens) if token.text[:1].isalpha()]
     return [i for i in words if text.tokens[i].space or not _CONTINUED.match(text.word_at(i + 1))]
 
@@ -172,7 +172,7 @@ def _present(text: str) -> frozenset[str]:
 
 
 def _spread(places: Sequence[int], tokens: int) -> list[int]:
-    """A quarter of the words at most, no two neighbours: more are never changed, and each costs time."""
+    """At most a quarter of the words, and no two neighbours: each one costs time."""
     apart = [i for n, i in enumerate(places) if n == 0 or i > places[n - 1] + 1]
     most = max(_FEWEST, tokens // 4)
     step = max(1.0, len(apart) / most)

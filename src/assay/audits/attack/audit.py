@@ -147,7 +147,7 @@ class Attack(DataAudit):
         return texts
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
-        """Each metric on what was found against it."""
+        """Findings for each metric on the texts that its searches found."""
         found = [scores for scores in read_slices(scored) if scores.slice.endswith(FOUND)]
         findings = [finding for scores in found for finding in self._findings(scores)]
         short = {c.name: len(c.records) - len(self._long(c)) for c in self._corpora}
@@ -156,7 +156,7 @@ class Attack(DataAudit):
         return Judgement(findings, notes + [note for scores in found for note in _examples(scores)])
 
     def _findings(self, scores: AlignedScores) -> Iterator[Finding]:
-        """One metric on what its searches found in a dataset."""
+        """Findings for one metric on the texts that its searches found in one dataset."""
         slice_ = scores.slice.removesuffix(FOUND)
         for name in ("noise_ratio", "queries"):
             mean = float(np.mean([case.meta[name] for case in scores.cases]))

@@ -1,4 +1,4 @@
-"""Small edits of a text: what a search may try, edits back to texts, and the search itself.
+"""Small edits of a text: which ones a search may try, the texts they make, and the search itself.
 
 Places are those of the clean text's words, so that edits at different places commute and a set of them is a
 text.
@@ -70,7 +70,7 @@ def apply(words: Sequence[str], moves: Sequence[Move]) -> str:
 
 
 def free(moves: Sequence[Move], new: Move) -> bool:
-    """Whether a new edit keeps clear of the others: neighbouring edits could undo each other."""
+    """Whether a new edit is apart from the others: neighbouring edits could undo each other."""
     taken = {place for move in moves for place in move.places}
     return not taken & set(range(min(new.places) - 1, max(new.places) + 2))
 
@@ -85,7 +85,7 @@ def edits_needed(words: Sequence[str], ratio: float) -> int:
 
 
 def random_moves(words: Sequence[str], count: int, pool: Sequence[str], rng: Random) -> Moves:
-    """Edits by chance: any kind, any place, any word of the corpus."""
+    """Random edits of any kind, at any place, with any word of the corpus."""
     moves: list[Move] = []
     for _ in range(50 * count):
         if len(moves) == count:

@@ -328,9 +328,8 @@ def _referent_of_noun(parse: Text, index: int) -> str | None:
 def _person_gender(parse: Text, name: Span) -> str | None:
     """A named person's gender: by a title, the first name, or the same name in full; or None."""
     last = parse.text_at(name.end - 1)
-    persons = [
-        span for span in name_spans(parse) if span.label == PERSON and parse.text_at(span.end - 1) == last
-    ]
+    persons = [span for span in name_spans(parse) if span.label == PERSON]
+    persons = [span for span in persons if parse.text_at(span.end - 1) == last]
     words = [parse.word_at(name.start - 1), *(parse.text_at(span.start) for span in persons)]
     genders = [gender for word in words if (gender := _gender_of_word(word)) in ("male", "female")]
     return genders[0] if genders and _text_gender(parse) in (genders[0], "unisex") else None

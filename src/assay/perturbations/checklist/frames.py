@@ -1,4 +1,5 @@
-"""Frames: lists of conditions on a phrase and the words around it; it stands in a frame where they all hold.
+"""Frames: named lists of conditions on a phrase and the words around it. A phrase stands in a frame if all of
+its conditions hold.
 
 A condition is a term, or several joined by AND or by OR, which binds less. A term is a place with tests of a
 word there, such as `children dep prep WITH not word in`, and holds where one word, or two after SEVERAL, pass
