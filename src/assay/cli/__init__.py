@@ -161,7 +161,7 @@ def main() -> None:
 
 
 class Screen(io.TextIOWrapper):
-    """Make a stream safe to write any text to: no control characters, and \\uXXXX for what its encoding lacks."""
+    """A stream that any text is safe for: no control characters, \\uXXXX for what its encoding lacks."""
 
     def write(self, text: str) -> int:
         takes_results = self is sys.stdout and self is not sys.stderr  # they are one while a metric scores

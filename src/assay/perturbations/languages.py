@@ -15,8 +15,8 @@ from assay.perturbations.scripts import by_table, tidy
 from assay.perturbations.tables import (
     LANGUAGES,
     Cut,
-    WordTable,
     content_words,
+    cuts_by_table,
     in_case_of,
     light_words,
     table,
@@ -51,7 +51,7 @@ class ContentWordDrop(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         found = _content_words(record)
         drawn = edit.draw_share(found, self.level, rng) if len(found) > 1 else []
-        return tidy(record.gold, [(start, end, "") for start, end in drawn]) if drawn else None
+        return tidy(record.gold, [(start, end, "") for start, end in drawn])
 
 
 def _content_words(record: Record) -> list[tuple[int, int]]:
@@ -80,27 +80,33 @@ class DroppedClause(Perturbation):
     def apply(self, record: Record, rng: Random) -> str | None:
         text = record.gold
         for _ in range(self.level):
-            text = _without_a_clause(text, record.language, rng) or text
-        return text if text != record.gold else None
+            text = _without_a_clause(text, record.language, rng)
+        return text
 
 
-def _without_a_clause(text: str, language: str, rng: Random) -> str | None:
+def _without_a_clause(text: str, language: str, rng: Random) -> str:
+    """The text without one clause of a sentence that has several, else without one of its sentences."""
     sentences = split_sentences_of(text)
     several = [n for n, sentence in enumerate(sentences) if len(_clauses(sentence, language)) > 1]
-    if not several:
-        gone = rng.randrange(len(sentences)) if len(sentences) > 1 else None
-        rest = [sentence for n, sentence in enumerate(sentences) if n != gone]
-        return join_words(rest, text) if gone is not None else None
-    place = rng.choice(several)
-    clauses = _clauses(sentences[place], language)
+    if several:
+        place = rng.choice(several)
+        sentences[place] = _without_one(_clauses(sentences[place], language), language, rng)
+    elif len(sentences) > 1:
+        del sentences[rng.randrange(len(sentences))]
+    else:
+        return text
+    return join_words(sentences, text)
+
+
+def _without_one(clauses: list[str], language: str, rng: Random) -> str:
+    """A sentence without one of its clauses, but never the first or, in Japanese, the last."""
     bearing = len(clauses) - 1 if language == "ja" else 0  # Japanese has the verb of a sentence at its end
     cut = rng.choice([n for n in range(len(clauses)) if n != bearing])
     rest = clauses[:cut] + clauses[cut + 1 :]
     if cut == len(clauses) - 1:
         end = _END.search(clauses[-1])
         rest[-1] = rest[-1].rstrip(_CLAUSE_MARKS) + (end[0] if end else "")
-    sentences[place] = "".join(rest)
-    return join_words(sentences, text)
+    return "".join(rest)
 
 
 def _clauses(sentence: str, language: str) -> list[str]:
@@ -166,15 +172,13 @@ class OtherNumbers(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        rules = table(record.language, "numbers")
-        cuts = rules.drawn(record.gold, 1.0, rng) if rules else []
-        written = [(start, end) for start, end, _ in cuts]
+        cuts = cuts_by_table(record, "numbers", 1.0, rng)
+        written = {place for start, end, _ in cuts for place in range(start, end)}
         for match in _FIGURE.finditer(record.gold):
             other = _other_figure(match[0], rng)
-            if other and not any(start < match.end() and match.start() < end for start, end in written):
+            if other and written.isdisjoint(range(*match.span())):
                 cuts.append((*match.span(), other))
-        drawn = edit.draw_share(sorted(cuts), self.level, rng)
-        return edit.splice(record.gold, drawn) if drawn else None
+        return edit.splice(record.gold, edit.draw_share(sorted(cuts), self.level, rng))
 
 
 def _other_figure(figure: str, rng: Random) -> str | None:
@@ -219,10 +223,8 @@ class OppositeWords(Perturbation):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        rules = table(record.language, "opposites")
-        cuts = rules.drawn(record.gold, 1.0, rng) if rules else []
-        drawn = sorted(rng.sample(cuts, min(self.level, len(cuts))))
-        return tidy(record.gold, drawn) if drawn else None
+        cuts = cuts_by_table(record, "opposites", 1.0, rng)
+        return tidy(record.gold, sorted(rng.sample(cuts, min(self.level, len(cuts)))))
 
 
 @dataclass(frozen=True)
@@ -238,20 +240,17 @@ class TurnedNegation(Perturbation):
     level: float = 1.0
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        denied, stated = (table(record.language, name) for name in ("negated", "stated"))
-        if denied and (cuts := denied.drawn(record.gold, self.level, rng)):
-            return tidy(record.gold, cuts)
-        return _first_negated(stated, record.gold, rng) if stated else None
+        cuts = cuts_by_table(record, "negated", self.level, rng) or _first_negated(record, rng)
+        return tidy(record.gold, cuts)
 
 
-def _first_negated(stated: WordTable, text: str, rng: Random) -> str | None:
-    """The text with its first verb negated that the table has, but for one that opens a sentence."""
-    inside = [(match, options) for match, options in stated.matches(text) if not match[0][0].isupper()]
-    if not inside:
-        return None
-    match, options = inside[0]
-    cut: Cut = (match.start(), match.end(), in_case_of(match, match.expand(rng.choice(options))))
-    return tidy(text, [cut])
+def _first_negated(record: Record, rng: Random) -> list[Cut]:
+    """What negates the first verb that the table has, but for one that opens a sentence."""
+    stated = table(record.language, "stated")
+    matches = stated.matches(record.gold) if stated else []
+    inside = [(match, options) for match, options in matches if not match[0][0].isupper()]
+    first = [(match, match.expand(rng.choice(options))) for match, options in inside[:1]]
+    return [(match.start(), match.end(), in_case_of(match, new)) for match, new in first]
 
 
 @dataclass(frozen=True)

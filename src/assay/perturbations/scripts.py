@@ -17,7 +17,7 @@ from assay.datasets.lexicon import capitalised
 from assay.files import toml_file
 from assay.language import is_unspaced
 from assay.perturbations import edit
-from assay.perturbations.tables import LANGUAGES, Cut, WordTable, table
+from assay.perturbations.tables import LANGUAGES, Cut, cuts_by_table
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
@@ -162,16 +162,9 @@ class WrongFunctionWords(Perturbation):
         return by_table(record, "confused_words", self.level, rng)
 
 
-def by_table(record: Record, name: str, level: float, rng: Random) -> str | None:
-    """The text with a share of the words changed that a table of its language has; None without one."""
-    rules = table(record.language, name)
-    return None if rules is None else changed_by(rules, record.gold, level, rng)
-
-
-def changed_by(rules: WordTable, text: str, level: float, rng: Random) -> str | None:
-    """The text with a share of a table's words changed; None where it has none of them."""
-    cuts = rules.drawn(text, level, rng)
-    return tidy(text, cuts) if cuts else None
+def by_table(record: Record, name: str, level: float, rng: Random) -> str:
+    """The text with a share of the words changed that a table of its language has."""
+    return tidy(record.gold, cuts_by_table(record, name, level, rng))
 
 
 def tidy(text: str, cuts: list[Cut]) -> str:
@@ -212,10 +205,10 @@ def _opens(text: str, start: int) -> bool:
 
 def _in_words(
     text: str, pattern: re.Pattern[str], level: float, rng: Random, change: Callable[[str], str]
-) -> str | None:
+) -> str:
     """The text with a share of the words changed that the change alters."""
     cuts = [(m.start(), m.end(), new) for m in pattern.finditer(text) if (new := change(m[0])) != m[0]]
-    return edit.splice(text, edit.draw_share(cuts, level, rng)) if cuts else None
+    return edit.splice(text, edit.draw_share(cuts, level, rng))
 
 
 def _mistyped(word: str, rng: Random) -> str:

@@ -16,6 +16,7 @@ from functools import cache
 from random import Random
 from typing import Any, get_args
 
+from assay.core import Record
 from assay.datasets.lexicon import match_case
 from assay.files import toml_file
 from assay.perturbations.edit import draw_share
@@ -71,6 +72,12 @@ def table(language: str, edit: str) -> WordTable | None:
         return None
     entry = toml_file(f"languages/{language}", "words").get(edit)
     return None if entry is None else _compiled(entry, language)
+
+
+def cuts_by_table(record: Record, edit: str, level: float, rng: Random) -> list[Cut]:
+    """A share of what an edit may change in a record's text; empty where its language has no table for it."""
+    words = table(record.language, edit)
+    return words.drawn(record.gold, level, rng) if words else []
 
 
 @cache

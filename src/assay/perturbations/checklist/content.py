@@ -326,8 +326,9 @@ class SwapObjects(ParseEdit):
         if not (pairs := _swappable(parse)):
             return {}
         first, second = rng.choice(pairs)
-        new = {first.start: parse.piece(second), second.start: parse.uncapitalised(first)}
-        return edit.dropped([first, second]) | new
+        here, there = parse.piece(second), parse.uncapitalised(first)
+        here = lexicon.capitalised(here) if first.start == 0 else here
+        return edit.dropped([first, second]) | {first.start: here, second.start: there}
 
 
 @dataclass(frozen=True)

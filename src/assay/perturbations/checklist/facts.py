@@ -276,8 +276,8 @@ class NounsToPronouns(ParseEdit):
 def _only_takes_up(parse: Text, changes: Mapping[int, str]) -> bool:
     """Whether all that changes is how the last sentence opens after another: a plain reference."""
     pronouns = [index for index, word in changes.items() if word]
-    openings = list(map(parse.first_word, parse.sentences[1:]))
-    return len(pronouns) == 1 and pronouns == openings[-1:]
+    openings = list(map(parse.first_word, parse.sentences[-1:]))
+    return len(pronouns) == 1 and pronouns == openings and pronouns != [0]
 
 
 def _pronoun(parse: Text, index: int) -> dict[int, str]:
