@@ -167,7 +167,7 @@ class Checklist(MadeOnce, TextAudit):
             return [record for task in tasks or CHECKLIST_TASKS for record in embedded_records(task)]
         if self.references is None:
             return [record for path in self.data for record in read_records(path, task=task)]
-        first = next(iter(tasks), "translation")
+        first = tasks[0] if tasks else "translation"
         return [record for path in self.data for record in read_text_sets(path, self.references, task=first)]
 
     def make_cases(self) -> list[Case]:
@@ -397,7 +397,7 @@ def _known(row: Row, column: str, names: Sequence[str]) -> str:
 
 def _penalties(row: Row) -> list[float]:
     value = row.values.get("penalty")
-    numbers = value if isinstance(value, list) and value else [row.number("penalty")]
+    numbers: list[Any] = value if isinstance(value, list) and value else [row.number("penalty")]
     if not all(type(number) in (int, float) and 0.0 <= number <= LIMIT for number in numbers):
         raise row.fail(f"column 'penalty' must be a number from 0 to {LIMIT:g}, or a list of them")
     return list(map(float, numbers))
