@@ -70,12 +70,17 @@ def test_a_clone_below_the_folder_an_extra_column_and_another_encoding(tmp_path:
 def test_a_missing_and_a_broken_file_are_named_and_the_rest_runs(tmp_path: Path) -> None:
     data = metric_fairness(tmp_path) / "measuring_bias" / "data"
     (data / "age.tsv").unlink()
+    pairs = (data / "religion.tsv").read_text("utf-8")
+    (data / "religion.tsv").write_text(pairs.replace("candidate", "text", 1), "utf-8")
     lines = (data / "race.tsv").read_text("utf-8").splitlines(keepends=True)
     (data / "race.tsv").write_text("".join(lines[:-1]), "utf-8")
     with under_recipe_names(tmp_path) as (folder, notes):
         done = reproduce(find_recipe("unfair:table6"), PublishedCell(folder), Session.open(cache=None))
     assert any(note.startswith("measuring_bias/data/race.tsv cannot be used") for note in notes)
     assert "3 lines, but a pair is two lines" in " ".join(notes)
+    assert "religion.tsv: it has no column candidate" in " ".join(notes)
+    reasons = {item.reason for item in done if item.kind == "no figure"}
+    assert "the released tables have no column PRISM-p" in reasons
     by_column = {item.cell.column: item for item in done if item.cell.row == "BLEU"}
     assert by_column["Gender"].ours is not None
     assert "stereotype_pairs/age.jsonl in the data folder" in by_column["Age"].reason

@@ -235,9 +235,16 @@ def _read(done: StoredRun, cells: Sequence[Cell]) -> list[Checked]:
         figure = findings.read(label, cell.slice, cell.statistic, cell.versus)
         value = None if figure is None else getattr(figure, cell.field)
         if value is None:
-            where = f"{cell.statistic} of {label} in {cell.slice}"
-            about = next((note for note in done.notes if label in note and "no score" in note), where)
-            checked.append(not_run(cell, "no figure", f"the audit gives no figure here: {about}"))
+            checked.append(not_run(cell, "no figure", _why_no_figure(done, cell, label)))
         else:
             checked.append(check(cell, float(value)))
     return checked
+
+
+def _why_no_figure(done: StoredRun, cell: Cell, label: str) -> str:
+    """Why a run has no figure for a cell: no such scores were released, or the audit gives none."""
+    if cell.released and label not in done.metrics:
+        return f"the released tables have no column {label}"
+    where = f"{cell.statistic} of {label} in {cell.slice}"
+    about = next((note for note in done.notes if label in note and "no score" in note), where)
+    return f"the audit gives no figure here: {about}"

@@ -237,6 +237,9 @@ def _write_edits(path: Path, target: Path, _: _Release) -> None:
 def _write_pairs(path: Path, target: Path, _: _Release) -> None:
     """Pairs of two lines each, the stereotype first, with the authors' scores in columns."""
     rows = read_rows(path)
+    lacking = [name for name in ("candidate", "reference") if name not in rows[0].values]
+    if lacking:
+        raise DataError(f"{path}: it has no column {' and no column '.join(lacking)}")
     if len(rows) % 2:
         raise DataError(f"{path}: {len(rows)} lines, but a pair is two lines (stereotype, anti-stereotype)")
     metrics = [name for name in rows[0].values if name and _is_score(rows[0], name)]
