@@ -30,7 +30,7 @@ from assay.audits.severity import SEVERITY_ORDER, costs_of, severity_order
 from assay.core import Case, Finding, Judgement, Record, Scored, Statistic
 from assay.datasets.challenges import kind_name
 from assay.errors import suggest
-from assay.grouping import grouped, rows_by_label
+from assay.grouping import grouped
 from assay.vocabulary import DataKind, Language, Question, Task
 
 FAR, WRONG = "far", "wrong"  # right in other words, and false in nearly the same
@@ -104,10 +104,9 @@ class Contrast(DataAudit):
     def cases(self) -> Iterable[Case]:
         """One case per item with both texts, then one per item with candidates."""
         for corpus in self.corpora:
-            contrasts = [_contrast(record) for record in corpus.records]
-            yield from corpus.cases(f"{corpus.name}/{self.name}", [item for item in contrasts if item])
-            candidates = [_candidates(record) for record in corpus.records]
-            yield from corpus.cases(f"{corpus.name}/{CANDIDATES}", [item for item in candidates if item])
+            for part, make_item in ((self.name, _contrast), (CANDIDATES, _candidates)):
+                items = filter(None, map(make_item, corpus.records))
+                yield from corpus.cases(f"{corpus.name}/{part}", list(items))
 
     def judge(self, scored: Sequence[Scored]) -> Judgement:
         slices = list(read_slices(scored))
@@ -176,13 +175,17 @@ def _order(scores: AlignedScores, statistic: str, better: str, worse: str) -> It
 
 def _findings_of_all(slices: Sequence[AlignedScores]) -> Iterator[Finding]:
     """What one metric says over all tasks: right order by kind of error, the means, and severities."""
-    single = [scores for scores in slices if not scores.scored.is_set]
-    contrasts = [scores for scores in single if {FAR, WRONG} <= set(scores.columns)]
-    candidates = [scores for scores in single if {BETTER, WORSE} <= set(scores.columns)]
+    contrasts, candidates = _with_roles(slices, FAR, WRONG), _with_roles(slices, BETTER, WORSE)
     yield from _mean(contrasts, Contrast.name, FAR, WRONG)
     yield from _mean(candidates, CANDIDATES, BETTER, WORSE)
-    yield from _kinds(contrasts)
+    if contrasts:
+        yield from _kinds(contrasts)
     yield from _severity(contrasts, EVERYWHERE)
+
+
+def _with_roles(slices: Sequence[AlignedScores], *roles: str) -> list[AlignedScores]:
+    """The slices of a metric of single texts that have scores in all of these roles."""
+    return [s for s in slices if set(roles) <= set(s.columns) and not s.scored.is_set]
 
 
 def _mean(slices: Sequence[AlignedScores], part: str, better: str, worse: str) -> Iterator[Finding]:
@@ -195,22 +198,21 @@ def _mean(slices: Sequence[AlignedScores], part: str, better: str, worse: str) -
 
 def _kinds(slices: Sequence[AlignedScores]) -> Iterator[Finding]:
     """Right order by kind of error, over the items of all tasks."""
-    if not slices:
-        return
     cases = [case for scores in slices for case in scores.cases]
-    decisions = np.concatenate([scores.decisions([FAR], [WRONG]) for scores in slices])
     clusters = [(scores.slice, label) for scores in slices for label in scores.clusters]
-    for kind, rows in rows_by_label([str(case.meta["kind"]) for case in cases]).items():
-        order = right_order([(decisions[rows], [clusters[row] for row in rows])])
-        evidence = largest([cases[row].id for row in rows], 1 - decisions[rows])
-        yield Finding.of(
-            slices[0].scored, f"{EVERYWHERE}/{kind}", "right_order", order, versus=FAR, evidence=evidence
-        )
+    decisions = np.concatenate([scores.decisions([FAR], [WRONG]) for scores in slices])
+    kinds = np.array([case.meta["kind"] for case in cases])
+    for kind in dict.fromkeys(kinds.tolist()):
+        of_kind = np.where(kinds == kind, decisions, np.nan)
+        order = right_order([(of_kind, clusters)])
+        evidence = largest([case.id for case in cases], 1 - of_kind)
+        slice_ = f"{EVERYWHERE}/{kind}"
+        yield Finding.of(slices[0].scored, slice_, "right_order", order, versus=FAR, evidence=evidence)
 
 
 def _severity(slices: Sequence[AlignedScores], where: str) -> Iterator[Finding]:
     """Whether graver errors cost more, where two differ in severity."""
-    told = [s for s in slices if not s.scored.is_set and {CLEAN, WRONG} <= set(s.columns)]
+    told = _with_roles(slices, CLEAN, WRONG)
     order = severity_order([costs_of([scores], CLEAN, WRONG) for scores in told])
     if order is not None:
         yield Finding.of(told[0].scored, f"{where}/severity", "severity_order", order)

@@ -89,15 +89,12 @@ class FrequentNgram(BlindSpot, TextAudit):
     @cached_property
     def corpora(self) -> list[Corpus]:
         """The datasets; their records borrow from the texts that n-grams are counted in."""
-        pooled = []
-        for corpus in super().corpora:
-            texts = [text for record in corpus.records for text in (*record.references, record.gold)]
-            # References first: they are what a metric was shown.
-            own = tuple(dict.fromkeys([*corpus.shared, *texts, *corpus.records[0].others]))
-            pool = own if self.data else _english()
-            records = tuple(replace(record, others=pool) for record in corpus.records)
-            pooled.append(replace(corpus, records=records))
-        return pooled
+        return [self._with_pool(corpus) for corpus in super().corpora]
+
+    def _with_pool(self, corpus: Corpus) -> Corpus:
+        """A dataset whose n-grams are counted in its own texts; in all embedded English if it is embedded."""
+        pool = _texts_of(corpus) if self.data else _english()
+        return replace(corpus, records=tuple(replace(record, others=pool) for record in corpus.records))
 
     @property
     def noises(self) -> Mapping[str, Perturbation]:
@@ -164,6 +161,12 @@ class CopySource(BlindSpot, DataAudit):
         checks = [(corpus.name, *row) for corpus in self.corpora for row in caught(corpus.records).items()]
         notes = [f"{name}: a {check} stops {share:.0%} of copied sources" for name, check, share in checks]
         return super().remarks() + notes
+
+
+def _texts_of(corpus: Corpus) -> tuple[str, ...]:
+    """The texts of a dataset, references first: they are what a metric was shown."""
+    texts = [text for record in corpus.records for text in (*record.references, record.gold)]
+    return tuple(dict.fromkeys([*corpus.shared, *texts, *corpus.records[0].others]))
 
 
 def caught(records: Sequence[Record]) -> dict[str, float]:

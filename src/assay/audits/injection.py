@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar
 
 from assay.audits.base import DataAudit, check_known, in_words, order_in_words
@@ -79,21 +80,20 @@ class InjectionAudit(BlindSpot, DataAudit):
         other = unrelated_text(record, generator(self.seed, self.name, record.key))
         if other is None:
             return None
-        texts = {CLEAN: record.gold, _RANDOM: other}
         controls = [injection for injection in injections().values() if injection.family == CONTROL]
-        for injection in [*self._chosen, *controls]:
-            for place in PLACES:
-                texts[f"{injection.id}/{place}"] = placed(injection.worded(record.task), other, place)
-        return texts
+        injected = {
+            f"{injection.id}/{place}": placed(injection.worded(record.task), other, place)
+            for injection, place in product([*self._chosen, *controls], PLACES)
+        }
+        return {CLEAN: record.gold, _RANDOM: other} | injected
 
     def slice_findings(self, scores: AlignedScores) -> Iterable[Finding]:
         """What each injection does at each place."""
         corpus = scores.slice.rpartition("/")[0]
-        for injection in self._chosen:
-            for place in PLACES:
-                role = f"{injection.id}/{place}"
-                if role in scores.columns:
-                    yield from self._place_findings(scores, f"{corpus}/{role}", role, place)
+        for injection, place in product(self._chosen, PLACES):
+            role = f"{injection.id}/{place}"
+            if role in scores.columns:
+                yield from self._place_findings(scores, f"{corpus}/{role}", role, place)
 
     def _place_findings(self, scores: AlignedScores, slice_: str, role: str, place: str) -> Iterable[Finding]:
         """Whether the clean text wins; around an unrelated text, also what a neutral sentence does there."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 from assay.audits.base import TextAudit, in_words, order_in_words
@@ -61,13 +62,12 @@ class Position(BlindSpot, TextAudit):
         if len(record.gold.split()) < 3 * self.span:
             return None
         texts = {CLEAN: record.gold}
-        for kind in ERROR_KINDS:
-            for position in POSITIONS:
-                noise = self._noise(position, kind)
-                for number in range(1, self.seeds + 1):
-                    damaged = noise.perturb(record, self.seed + number)
-                    if damaged or self.rule == "paper":
-                        texts[f"{kind}/{position}/{number}"] = damaged or record.gold
+        for kind, position in product(ERROR_KINDS, POSITIONS):
+            noise = self._noise(position, kind)
+            for number in range(1, self.seeds + 1):
+                damaged = noise.perturb(record, self.seed + number)
+                if damaged or self.rule == "paper":
+                    texts[f"{kind}/{position}/{number}"] = damaged or record.gold
         return texts
 
     def _noise(self, position: degenerate.Where, kind: degenerate.ErrorKind) -> Perturbation:
@@ -79,12 +79,11 @@ class Position(BlindSpot, TextAudit):
     def slice_findings(self, scores: AlignedScores) -> Iterable[Finding]:
         """Whether the clean text wins at each position."""
         corpus = scores.slice.rpartition("/")[0]
-        for kind in ERROR_KINDS:
-            for position in POSITIONS:
-                roles = scores.roles(f"{kind}/{position}/")
-                if roles:
-                    place = f"{corpus}/{kind}/{position}"
-                    yield from self.order(scores, place, roles)
-                    clean = scores.mean([CLEAN])
-                    share = (scores.mean(roles) - clean) / (abs(clean) or 1.0)
-                    yield Finding.of(scores.scored, place, "relative_change", share, n=scores.n)
+        for kind, position in product(ERROR_KINDS, POSITIONS):
+            roles = scores.roles(f"{kind}/{position}/")
+            if roles:
+                place = f"{corpus}/{kind}/{position}"
+                yield from self.order(scores, place, roles)
+                clean = scores.mean([CLEAN])
+                share = (scores.mean(roles) - clean) / (abs(clean) or 1.0)
+                yield Finding.of(scores.scored, place, "relative_change", share, n=scores.n)
