@@ -56,6 +56,7 @@ def test_tables_may_give_a_column_a_criterion(tmp_path: Path) -> None:
         ({"id": "x"}, "line 1: column 'hypothesis' is missing"),
         ({"hypothesis": "a", "human": {"fluency": "good"}}, "'fluency' must be a number, not 'good'"),
         ({"hypothesis": "a", "human": {"fluency": True}}, "must be a number"),
+        ({"hypothesis": "a", "human": {"fluency": 10**400}}, "must be a number, not 1000"),
         (
             {"hypothesis": "a", "human": 1e308},
             r"'overall' is 1e\+308, beyond 1e\+50; give ratings on the scale",

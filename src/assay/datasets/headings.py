@@ -112,7 +112,10 @@ def number_in(value: Any) -> float:
     """
     if isinstance(value, str) and _DECIMAL_COMMA.match(value.strip()):
         value = value.replace(",", ".")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:  # JSON's integers have no limit
+        raise ValueError("it has too many digits") from error
 
 
 def map_option(columns: Mapping[str, str]) -> str:
