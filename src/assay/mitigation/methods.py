@@ -208,12 +208,11 @@ def front(metrics: Sequence[str], bias: Means, agreement: Means) -> tuple[str, .
     ('a', 'b')
     """
     # Lower is better in both; no agreement counts as 0, as for all metrics where there are no ratings.
-    losses = {name: (value, -(agreement[name] or 0.0)) for name, value in bias.items() if value is not None}
-
-    def is_beaten(loss: tuple[float, float]) -> bool:
-        return any(o[0] <= loss[0] and o[1] <= loss[1] and o != loss for o in losses.values())
-
-    return tuple(name for name in metrics if name in losses and not is_beaten(losses[name]))
+    named = [name for name in metrics if bias[name] is not None]
+    losses = np.array([(bias[name], -(agreement[name] or 0.0)) for name in named], float).reshape(-1, 2)
+    is_no_worse = (losses[None] <= losses[:, None]).all(axis=2)
+    is_beaten = (is_no_worse & (losses[None] != losses[:, None]).any(axis=2)).any(axis=1)
+    return tuple(name for name, beaten in zip(named, is_beaten, strict=True) if not beaten)
 
 
 def recommend(

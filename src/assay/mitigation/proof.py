@@ -233,14 +233,14 @@ class _Before:
 
 def _figures(run: StoredRun, measures: Sequence[Measure], sets: Sets, seed: int) -> tuple[ProofFigure, ...]:
     """The figures that a proof shows of each metric, and how far they are from the first metric's."""
-    first, labels = measures[0].label, {measure.label for measure in measures}
-    rows = [row for row in run.findings.iter_rows(named=True) if row["metric"] in labels]
-    shown = [row for row in rows if _is_shown(row, sets)]
-    own, differing = ([row for row in part if row["metric"] == first] for part in (shown, rows))
+    first, metric = measures[0].label, pl.col("metric")
+    rows = run.findings.filter(metric.is_in([measure.label for measure in measures]))
+    shown = [row for row in rows.iter_rows(named=True) if _is_shown(row, sets)]
+    differing = rows.filter((metric == first) & (pl.col("statistic") == _DIFFERENCE))
     before = _Before(
         first,
-        {_place(row): row for row in own},
-        {(row["slice"], row["versus"]): row for row in differing if row["statistic"] == _DIFFERENCE},
+        {_place(row): row for row in shown if row["metric"] == first},
+        {(row["slice"], row["versus"]): row for row in differing.iter_rows(named=True)},
         _pair_sizes(run), sets, seed,
     )  # fmt: skip
     return tuple(
