@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
+from assay.core import Estimate, Finding
 from assay.reading.history import history
 from assay.reading.ranking import EVERYTHING, rankings
+from assay.reading.results import findings_frame
 from assay.reading.text import expectation
 from assay.reading.verdicts import rows_of
 from assay.report import render, write_report
@@ -71,6 +75,30 @@ def test_the_users_own_data_come_first_then_all_tasks() -> None:
         ("mine", True), (EVERYTHING, False), ("translation", False), ("dialogue", False),
     ]  # fmt: skip
     assert "/somewhere" not in render(run, "html")
+
+
+def test_a_task_that_was_asked_on_the_users_file_is_about_the_users_texts_and_ratings() -> None:
+    run = decided_run({"m": alike(0.9), "n": alike(0.8, seed=9)})
+    assert [(one.is_own, one.texts) for one in rankings(run)] == [(False, "embedded English texts")]
+    ratings = [
+        replace(
+            Finding.of(metric, "example/quality/by-document", "agreement_order", Estimate(value, 40, (50.0, 95.0))),
+            audit="human", verdict="not judged",
+        )
+        for metric, value in (("m", 81.0), ("n", 72.0))
+    ]  # fmt: skip
+    checklist = run.about["audits"]["checklist"]
+    own = replace(
+        run,
+        findings=pl.concat([run.findings, findings_frame(ratings)]),
+        about=dict(run.about) | {"audits": {"checklist": checklist | {"options": {"data": "(mine.jsonl)"}}}},
+    )
+    (ranking,) = rankings(own)
+    assert (ranking.task, ranking.is_own, ranking.texts) == ("translation", True, "your texts")
+    people = {line.metric: line.rated for line in ranking.lines}
+    assert {metric: (rated.order.value, rated.is_public) for metric, rated in people.items()} == {
+        "m": (81.0, False), "n": (72.0, False),
+    }  # fmt: skip
 
 
 def test_what_nobody_notices_is_named() -> None:

@@ -10,7 +10,8 @@ says little about another and agreement with people is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,17 +44,14 @@ def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     """The ranking with its recommendation; `overall` has the rank of metrics over all tasks."""
     if objection := _too_little(ranking):
         return _unknown(ranking, objection)
-    top = [line for line in ranking.ranked if line.rank == 1]
-    safe = [line for line in top if ranking.task == EVERYTHING or not line.rewarded]
-    good = [line for line in safe if not _shortcoming(line)]
-    fit = [line for line in good if not _is_open(line, ranking)]
-    if not fit:
-        return _refused(ranking, top, safe, good)
-    best = min(fit, key=lambda line: _preference(line, overall))
+    top = _Top(ranking)
+    if not top.fit:
+        return _refused(ranking, top)
+    best = min(top.fit, key=lambda line: _preference(line, overall))
     reasons = [
         f"{'Best over all tasks: ' if ranking.task == EVERYTHING else ''}{_praise(best)}",
-        _tied(best, [line for line in fit if line is not best], overall),
-        *(_passed_over(line) for line in top if line not in safe),
+        _tied(best, [line for line in top.fit if line is not best], overall),
+        *map(_passed_over, top.unsafe),
         _misled(best),
         _unread(best, ranking.task),
         _unfair(best, is_own=ranking.is_own),
@@ -62,16 +60,43 @@ def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     return replace(ranking, best=best.metric, advice=_advice(ranking, best), reason=reason)
 
 
-def _refused(ranking: Ranking, top: Sequence[Line], safe: Sequence[Line], good: Sequence[Line]) -> Ranking:
-    """The ranking where none of the metrics at its top can be recommended: of which some prefer no error, and
-    of those some decide well enough."""
-    if not safe:
-        return _not_good_enough(ranking, _highest(top), _nobody_is_safe(ranking, top))
-    if not good:
-        leader = _highest(safe)
+@dataclass(frozen=True)
+class _Top:
+    """The metrics of a task that no other surely beats, and what is held against them."""
+
+    ranking: Ranking
+
+    @cached_property
+    def unsafe(self) -> list[Line]:
+        """Those that prefer false texts, which bars them in a single task."""
+        top = [line for line in self.ranking.ranked if line.rank == 1]
+        return [line for line in top if line.rewarded] if self.ranking.task != EVERYTHING else []
+
+    @cached_property
+    def safe(self) -> list[Line]:
+        return [line for line in self.ranking.ranked if line.rank == 1 and line not in self.unsafe]
+
+    @cached_property
+    def good(self) -> list[Line]:
+        """Of the safe ones those that decide well enough."""
+        return [line for line in self.safe if not _shortcoming(line)]
+
+    @cached_property
+    def fit(self) -> list[Line]:
+        """Of the good ones those that can be recommended: in some tasks only where people were asked."""
+        is_open = "open" in _TASKS.get(self.ranking.task, {})
+        return [line for line in self.good if line.people is not None or not is_open]
+
+
+def _refused(ranking: Ranking, top: _Top) -> Ranking:
+    """The ranking of a task for which none of the metrics at its top can be recommended."""
+    if not top.safe:
+        return _not_good_enough(ranking, _highest(top.unsafe), _nobody_is_safe(ranking, top.unsafe))
+    if not top.good:
+        leader = _highest(top.safe)
         return _not_good_enough(ranking, leader, f"{_shortcoming(leader)} {_praise(leader)}")
     why = f"without it no score says much here: {_TASKS[ranking.task]['open']}"
-    on_errors = f"On errors alone, {_praise(_highest(good))}"
+    on_errors = f"On errors alone, {_praise(_highest(top.good))}"
     return _unknown(ranking, f"Agreement with people was not measured, and {why}. {on_errors}")
 
 
@@ -195,11 +220,6 @@ def _shortcoming(best: Line) -> str:
     if tossed:
         return f"Even the best cannot be told from a coin {listed(tossed)}."
     return ""
-
-
-def _is_open(line: Line, ranking: Ranking) -> bool:
-    """Whether one good text says little about another in this task, and agreement with people is unknown."""
-    return line.people is None and "open" in _TASKS.get(ranking.task, {})
 
 
 def _end(order: Estimate | None, side: int) -> float:

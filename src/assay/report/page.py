@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
     audits, charts = audits_of(run), panels(run) if can_draw() else []
     finite = [row for row in rows_of(run) if math.isfinite(row["value"])]  # others have no place on the page
     rows = ordered(finite)
-    script = "(() => {" + "\n".join(asset(f"{name}.js") for name in _SCRIPTS) + "})();"
+    script = _script()
     study, drawn = _study(run)
     plot = vega() if charts or drawn else ""
     places = {id(row): place for place, row in enumerate(rows)}
@@ -131,6 +132,11 @@ def page(run: StoredRun, earlier: Sequence[StoredRun] = ()) -> str:
             "vega": _packed(plot),
         },
     )  # fmt: skip
+
+
+def _script() -> str:
+    """The page's own script; its names stay its own."""
+    return "(() => {" + "\n".join(asset(f"{name}.js") for name in _SCRIPTS) + "})();"
 
 
 def _in_order(run: StoredRun, ranked: Sequence[Ranking]) -> StoredRun:
@@ -270,12 +276,14 @@ def _numbers(line: Line, places: Mapping[Any, int]) -> dict[str, Any]:
 
 def _findings(rows: Sequence[JudgedRow]) -> dict[str, Any]:
     """Findings by column, each name written once."""
-    columns: dict[str, Any] = {name: _indexed(row[name] for row in rows) for name in _NAMES}
-    columns |= {name: [row[name] for row in rows] for name in _NUMBERS}
-    columns |= {name: _indexed(getattr(row.declared, name) for row in rows) for name in _DECLARED}
-    columns["expected"] = _indexed(expectation(row) if row["verdict"] == "fail" else "" for row in rows)
-    failed = [(place, row) for place, row in enumerate(rows) if row["verdict"] == "fail"]
-    columns["sentences"] = {place: sentence(row) for place, row in failed}
+    columns: dict[str, Any] = {name: _indexed(map(itemgetter(name), rows)) for name in _NAMES}
+    columns |= {name: list(map(itemgetter(name), rows)) for name in _NUMBERS}
+    declared = [row.declared for row in rows]
+    columns |= {name: _indexed(map(attrgetter(name), declared)) for name in _DECLARED}
+    failed = {place: row for place, row in enumerate(rows) if row["verdict"] == "fail"}
+    expected = {place: expectation(row) for place, row in failed.items()}
+    columns["expected"] = _indexed(expected.get(place, "") for place in range(len(rows)))
+    columns["sentences"] = {place: sentence(row) for place, row in failed.items()}
     return columns
 
 
