@@ -206,7 +206,10 @@ def picture() -> str:
         up = (min(max(price.merit, lowest), highest) - lowest) / (highest - lowest)
         return round(across, 1), round(height - below - (height - below - 16) * up, 1)
 
-    marks = [f'<circle cx="{x}" cy="{y}" r="4"/>' for x, y in map(at, every)]
+    marks = []
+    for price in every:
+        x, y = at(price)
+        marks.append(f'<circle cx="{x}" cy="{y}" r="4"><title>{html.escape(price.metric)}</title></circle>')
     path = " ".join(f"{x},{y}" for x, y in map(at, front))
     names = []
     level = 0.0

@@ -78,37 +78,37 @@ class Bounds:
 def parse_bounds(text: str, path: Path) -> Bounds:
     """The text of a file of bounds, checked key by key."""
     try:
-        given = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"cannot read {path} as TOML: {error}") from error
-    _known(given, ("fail-on", "bound", "allow"), str(path))
-    for place, bound in enumerate(_tables(given, "bound", path), 1):
+    _check_keys(document, ("fail-on", "bound", "allow"), str(path))
+    for place, bound in enumerate(_tables(document, "bound", path), 1):
         _check_bound(bound, f"{path}: bound {place}")
-    for place, allowed in enumerate(_tables(given, "allow", path), 1):
-        _known(allowed, _ALLOW_KEYS, f"{path}: allow {place}")
-    listed = given.get("fail-on", [])
-    gates = parse_gates(listed if isinstance(listed, list) else [listed], f"{path}: fail-on")
-    return Bounds(gates, tuple(given.get("bound", ())), tuple(given.get("allow", ())))
+    for place, allowed in enumerate(_tables(document, "allow", path), 1):
+        _check_keys(allowed, _ALLOW_KEYS, f"{path}: allow {place}")
+    fail_on = document.get("fail-on", [])
+    gates = parse_gates(fail_on if isinstance(fail_on, list) else [fail_on], f"{path}: fail-on")
+    return Bounds(gates, tuple(document.get("bound", ())), tuple(document.get("allow", ())))
 
 
 def parse_gates(names: Sequence[object], where: str) -> tuple[Gate, ...]:
     """The gates of these names, in their order and each once."""
-    known: dict[object, Gate] = {gate: gate for gate in GATES}
+    gates: dict[object, Gate] = {gate: gate for gate in GATES}
     for name in names:
-        if name not in known:
+        if name not in gates:
             raise SpecError(f"{where}: unknown gate {name!r}{suggest(str(name), GATES)}")
-    return tuple(dict.fromkeys(known[name] for name in names))
+    return tuple(dict.fromkeys(gates[name] for name in names))
 
 
-def _tables(given: Mapping[str, Any], key: str, path: Path) -> list[Mapping[str, Any]]:
-    tables = given.get(key, [])
+def _tables(document: Mapping[str, Any], key: str, path: Path) -> list[Mapping[str, Any]]:
+    tables = document.get(key, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise DataError(f"{path}: {key} is not a list of tables; write [[{key}]]")
     return tables
 
 
 def _check_bound(bound: Mapping[str, Any], where: str) -> None:
-    _known(bound, _BOUND_KEYS, where)
+    _check_keys(bound, _BOUND_KEYS, where)
     limits = {key: bound[key] for key in ("at-most", "at-least") if key in bound}
     if not limits:
         raise DataError(f"{where} has neither at-most nor at-least")
@@ -119,8 +119,8 @@ def _check_bound(bound: Mapping[str, Any], where: str) -> None:
         raise DataError(f"{where}: by = {bound['by']!r} is not value or interval")
 
 
-def _known(given: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
-    for key in given:
+def _check_keys(table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
+    for key in table:
         if key not in keys:
             raise DataError(f"{where}: unknown key {key!r}{suggest(key, keys)}")
 
@@ -248,11 +248,11 @@ def _nothing(run: StoredRun, asked: Bounds) -> str:
 
 def _unmatched(rows: Sequence[JudgedRow], bound: Mapping[str, Any]) -> str:
     """The pattern that matches nothing by itself, with what there is; else all of them."""
-    given = {key: str(bound[key]) for key in _PATTERNS if key in bound}
-    for key, pattern in given.items():
+    patterns = {key: str(bound[key]) for key in _PATTERNS if key in bound}
+    for key, pattern in patterns.items():
         if not any(_matches(row, {key: pattern}) for row in rows):
             return f"no {key} is {pattern!r}{suggest(pattern, {row[key] for row in rows if row[key]})}"
-    shown = ", ".join(f"{key} {pattern!r}" for key, pattern in given.items())
+    shown = ", ".join(f"{key} {pattern!r}" for key, pattern in patterns.items())
     return f"each of {shown} is there, but not together; see them with assay report RUN --format md"
 
 
