@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.files import toml_file
-from assay.names.registry import load, names
+from assay.names.registry import load_class, names
 
 FOLDER = Path(__file__).parent
 INTRODUCTION = """# Metrics on pretrained models
@@ -37,7 +37,7 @@ def families() -> dict[str, tuple[list[str], Any]]:
     """Metrics that name weights: by their class's name, all names they are called by, and the class."""
     found: dict[str, tuple[list[str], Any]] = {}
     for name, (where, _) in names("metrics").items():
-        metric = load(where)
+        metric = load_class(where)
         if metric.weights:
             found.setdefault(metric.name, ([], metric))[0].append(name)
     return found
