@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -221,16 +222,18 @@ def _tells_apart(evaluator: AlignedScores) -> bool:
 def ratings_of(cases: Sequence[Case]) -> list[AlignedScores]:
     """People as evaluators, one for each criterion they rated; empty where they rated nothing."""
     tables = [case.meta.get("ratings", {}) for case in cases]
-    criteria = dict.fromkeys(name for table in tables for rated in table.values() for name in rated)
-    systems = dict.fromkeys(system for table in tables for system in table)
-    people = []
-    for criterion in criteria:
-        columns = {
-            system: np.array([table.get(system, {}).get(criterion, np.nan) for table in tables])
-            for system in systems
-        }
-        people.append(AlignedScores(Scored("people", cases, columns), _SLICE, tuple(cases), columns, {}))
-    return people
+    systems = dict.fromkeys(chain.from_iterable(tables))
+    people: dict[str, dict[str, Floats]] = {}
+    for row, table in enumerate(tables):
+        for system, ratings in table.items():
+            for criterion, rating in ratings.items():
+                if criterion not in people:
+                    people[criterion] = {name: np.full(len(cases), np.nan) for name in systems}
+                people[criterion][system][row] = rating
+    return [
+        AlignedScores(Scored("people", cases, columns), _SLICE, tuple(cases), columns, {})
+        for columns in people.values()
+    ]
 
 
 def own_wins(
