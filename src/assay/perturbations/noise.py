@@ -14,14 +14,14 @@ from operator import itemgetter
 from random import Random
 
 from assay.core import Perturbation, Record
-from assay.datasets.lexicon import capitalised, template_words
+from assay.datasets.lexicon import capitalised
 from assay.files import word_set
 from assay.language import full_stop, join_words, split_sentences_of, split_words
 from assay.models.nlp import Span, Token, spacy_stop_words
 from assay.perturbations import edit
 from assay.perturbations.checklist.frames import stands_in, words_in
 from assay.perturbations.edit import ParseEdit, Text
-from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, name_spans, named
+from assay.perturbations.entities import ORGANISATION, PERSON, PLACE, is_title, name_spans, named
 from assay.perturbations.negation import negation
 
 # The release confuses these five marks.
@@ -350,8 +350,8 @@ def _generic_phrase(parse: Text, name: Span, rng: Random) -> tuple[int, int, str
     """
     tokens, first = parse.tokens, name.start
     article, noun = _GENERIC[name.label]
-    before_names = word_set("words", "articles") | template_words("titles")
-    while first and {parse.word_at(first - 1), parse.text_at(first - 1).rstrip(".")} & before_names:
+    articles = word_set("words", "articles")
+    while first and (is_title(tokens[first - 1].text) or parse.word_at(first - 1) in articles):
         first -= 1
     phrase = noun if stands_in("described", parse, first) else f"{rng.choice(('some', article))} {noun}"
     new = capitalised(phrase) if stands_in("opens-in-capitals", parse, first) else phrase

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from random import Random
 from typing import Literal
 
@@ -51,22 +52,16 @@ def apply(words: Sequence[str], moves: Sequence[Move]) -> str:
     >>> apply("she went to the office".split(), [Move(0, "replace", "he"), Move(3, "delete")])
     'he went to office'
     """
-    by_place = {move.place: move for move in moves}
-    out: list[str] = []
-    place = 0
-    while place < len(words):
-        move = by_place.get(place)
-        if move is None:
-            out.append(words[place])
-        elif move.kind == "replace":
-            out.append(move.word)
+    pieces = [[word] for word in words]
+    for move in moves:
+        old, following = pieces[move.place], pieces[move.place + 1 : move.place + 2]
+        if move.kind == "swap":
+            pieces[move.place : move.place + 2] = [*following, old]
         elif move.kind == "insert":
-            out += [move.word, words[place]]
-        elif move.kind == "swap":
-            out += [words[place + 1], words[place]]
-            place += 1
-        place += 1
-    return " ".join(out)
+            pieces[move.place] = [move.word, *old]
+        else:
+            pieces[move.place] = [move.word] if move.word else []
+    return " ".join(chain.from_iterable(pieces))
 
 
 def free(moves: Sequence[Move], new: Move) -> bool:
@@ -99,15 +94,13 @@ def random_moves(words: Sequence[str], count: int, pool: Sequence[str], rng: Ran
 
 def real(words: Sequence[str], move: Move) -> bool:
     """Whether an edit changes more than case or punctuation."""
-    if move.kind == "swap":
-        if move.place + 1 >= len(words):
-            return False
-        first, second = core(words[move.place]), core(words[move.place + 1])
-        return bool(first) and bool(second) and first != second
+    old, new = core(words[move.place]), core(move.word)
     if move.kind == "insert":
-        return bool(core(move.word))
-    old = core(words[move.place])
-    return bool(old) and old != core(move.word)
+        return bool(new)
+    if move.kind == "swap":
+        following = core("".join(words[move.place + 1 : move.place + 2]))
+        return old != following and "" not in (old, following)
+    return old not in ("", new)
 
 
 def core(word: str) -> str:
@@ -167,9 +160,9 @@ class Source:
         """Words near this one with another meaning; synonyms are left out, as they would paraphrase."""
         if word.token is None:
             return []
-        key = class_and_lemma(word.token)
-        same = {core(other) for other in synonyms().get(key, ())} if key else set()
-        listed = [*antonyms().get(key, ())[:2], *siblings().get(key, ())[:2]] if key else []
+        key = class_and_lemma(word.token) or ("", "")  # which no list has
+        same = set(map(core, synonyms().get(key, ())))
+        listed = [*antonyms().get(key, ())[:2], *siblings().get(key, ())[:2]]
         near = neighbours(self.embeddings, word.token.text.lower(), self.neighbours + len(same) + 4)
         different = [new for new in [*listed, *near] if _differs(word, new, same)]
         return different[: self.neighbours + len(listed)]
@@ -263,12 +256,11 @@ def searches(scored: Scored) -> dict[str, Search]:
     """The state of every item's search, by the id of its case."""
     values = scored.values.get(ATTACK, np.full(len(scored.cases), np.nan))
     state = {case.id: Search(case) for case in scored.cases if "edits" in case.meta}
-    for case, value in zip(scored.cases, values, strict=True):
-        if "moves" not in case.meta or case.meta["item"] not in state:
-            continue
+    pairs = zip(scored.cases, values, strict=True)
+    tried = [(case, value) for case, value in pairs if "moves" in case.meta and case.meta["item"] in state]
+    for case, value in tried:
         rounds, number = state[case.meta["item"]].tried, int(case.meta["round"])
-        while len(rounds) < number:
-            rounds.append([])
+        rounds += [[] for _ in range(number - len(rounds))]
         if np.isfinite(value):
             rounds[number - 1].append((float(value), tuple(Move(*move) for move in case.meta["moves"])))
     return state
