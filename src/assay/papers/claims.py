@@ -38,35 +38,30 @@ _HOW_MANY = {
 
 @dataclass(frozen=True, slots=True)
 class _ClaimComparison:
-    """One difference that should lie on one side of 0; its size, interval and number of items."""
+    """One difference that should lie above 0."""
 
     label: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int | None
+    difference: Reading
 
     @property
     def is_sure(self) -> bool | None:
         """Whether the difference surely is as claimed; None where its interval includes 0 or is not known."""
-        if self.low is None or self.high is None:
-            return None
-        if self.low > 0:
+        low, high = self.difference.interval or (-math.inf, math.inf)
+        if low > 0:
             return True
-        return False if self.high <= 0 else None
+        return False if high <= 0 else None
 
     @property
     def n_needed(self) -> int | None:
         """How many items would make the interval end at 0, if the difference stayed as it is."""
-        if self.n is None or self.low is None or self.high is None or not self.value:
-            return None
-        return math.ceil(self.n * ((self.high - self.low) / 2 / self.value) ** 2)
+        n, half, value = self.difference.n, self.difference.half, self.difference.value
+        return math.ceil(n * (half / value) ** 2) if n and half is not None and value else None
 
     @property
     def words(self) -> str:
-        known = self.low is not None and self.low != self.high
-        ends = f" [{number(self.low)}, {number(self.high)}]" if known else ""
-        return f"{self.label} {number(self.value)}{ends}"
+        low, high = self.difference.interval or (0.0, 0.0)
+        ends = f" [{number(low)}, {number(high)}]" if low != high else ""
+        return f"{self.label} {number(self.difference.value)}{ends}"
 
 
 def judge(
@@ -140,7 +135,7 @@ def _by_stars(
 
 def _exactly(label: str, value: float, n: int | None) -> _ClaimComparison:
     """A comparison that speaks of these items alone, and has nothing uncertain."""
-    return _ClaimComparison(label, value, value, value, n)
+    return _ClaimComparison(label, Reading(value, value, value, n))
 
 
 def _is_starred(figure: Reading) -> bool:
@@ -202,12 +197,12 @@ def _comparison(label: str, figure: Reading, base: Reading, claim: Mapping[str, 
     if claim.get("exact"):
         return _exactly(label, value, figure.n)
     if figure.interval is None and base.interval is None:
-        return _ClaimComparison(label, value, None, None, figure.n)
+        return _ClaimComparison(label, Reading(value, n=figure.n))
     # The distances of the two intervals' ends, added as those of independent figures.
     below, above = (math.hypot(*distances) for distances in zip(figure.reach, base.reach[::-1], strict=True))
     if sign < 0:
         below, above = above, below
-    return _ClaimComparison(label, value, value - below, value + above, figure.n)
+    return _ClaimComparison(label, Reading(value, value - below, value + above, figure.n))
 
 
 def _answer(compared: Sequence[_ClaimComparison], share: str) -> tuple[_Holds, str]:
@@ -244,7 +239,7 @@ def _starred_labels(compared: Sequence[_ClaimComparison]) -> str:
 
 def _numbers(compared: Sequence[_ClaimComparison]) -> str:
     """The comparison least as claimed and the one most as claimed."""
-    ordered = sorted(compared, key=lambda one: one.value)
+    ordered = sorted(compared, key=lambda one: one.difference.value)
     ends = ordered if len(ordered) <= 2 else [ordered[0], ordered[-1]]
     return " to ".join(one.words for one in ends)
 
