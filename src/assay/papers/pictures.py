@@ -20,7 +20,7 @@ from assay.grouping import grouped
 from assay.models.encoder import attention_blocks
 from assay.papers.cells import Findings, Key, finding, mean_reading
 
-_SHOWN, _BEFORE = 40, 8  # tokens of a text that a picture shows, and of them before its first copy
+_SHOWN, _BEFORE = 24, 6  # tokens of a text that a picture shows, and of them before its first copy
 _STATIC = "static-embedding"  # word vectors: nothing attends
 
 
