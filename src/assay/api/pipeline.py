@@ -70,8 +70,11 @@ def audit(
     session = session or Session.open()
     measures = list(map(measure, user_data.metric_list(metrics)))
     audits, limits = _planned(only, size, options, measures, session, also)
-    embedded = len(audits) > 1
-    return execute(audits, metrics, session, size=size, embedded=embedded, limits=limits, coverage=coverage)
+    left_out = [] if only else user_data.english_alone(audits)
+    return execute(
+        audits, metrics, session, size=size, embedded=len(audits) > 1, limits=limits, coverage=coverage,
+        left_out=left_out,
+    )  # fmt: skip
 
 
 def _planned(
@@ -158,8 +161,8 @@ def choose_audits(
     if len(only) == 1 and not is_fresh:
         return {only[0]: make_audit(only[0], _quick_options(only[0], size) | given)}
     described = user_data.describe_all(given)
-    language = given.get("language", "en")
     given = user_data.with_language(given, described)
+    language = given.get("language", "en")
     kinds = {name: audit_class(name) for name in only or names("audits")}
     own = {name: user_data.files_for(kind, described, given) for name, kind in kinds.items()}
     is_usual = partial(_is_usual, size=size, language=language, is_fresh=is_fresh, judges=judges)
@@ -212,21 +215,23 @@ def execute(
     embedded: bool = False,
     limits: Limits = UNLIMITED,
     coverage: float = COVERED,
+    left_out: Sequence[str] = (),
 ) -> Run:
     """Score, judge, settle and store; the folder is checked, and models are fetched, before the work begins.
 
     A verdict needs scores of a share `coverage` of the texts that have what the metric needs.
-    With `embedded`, an audit that finds nothing to score in the user's data takes the embedded data instead.
+    With `embedded`, an audit that finds nothing to score in the user's data takes the embedded data instead,
+    if there are texts of that language. `left_out` are notes on what the caller did not choose.
     Models that are slow or paid read within the `limits`; the dearest audits are left out.
     """
     began = time.perf_counter()
     session.phases.clear()
     if session.out:
         check_writable(session.out)
-    measures, left_out = _able(metrics, imported)
+    measures, not_run = _able(metrics, imported)
     with session.phase("fetching"):
         absent = {name: reason for name, audit in audits.items() if (reason := audit.fetch())}
-    left_out += [f"{name} was run without {reason}" for name, reason in absent.items()]
+    not_run += [f"{name} was run without {reason}" for name, reason in absent.items()]
     with session.phase("making cases"):
         audits, work, changed = _work(audits, session.cache, embedded=embedded)
     first = partial(_show_first, audits, work, measures, session, size) if session.on_first else None
@@ -248,7 +253,7 @@ def execute(
     on_scores = [*scored_anew(measures), *_scoring_notes(scored), *session.failures[:MOST_FAILURES]]
     about = describe_run(audits, measures, scored, session, size) | {
         "coverage": coverage, "texts": whose.texts_of_run(audits, uses),
-        "notes": [*left_out, *on_texts, *on_scores],
+        "notes": [*not_run, *left_out, *on_texts, *on_scores],
     }  # fmt: skip
     for name in absent.keys() & audits.keys():
         about["audits"][name]["absent"] = [absent[name]]
@@ -330,13 +335,14 @@ def _work(
 ) -> tuple[dict[str, Audit], dict[str, list[Case | Grid]], list[str]]:
     """The audits as they are run, their cases, and notes on those that could not use the user's data."""
     chosen, work, notes = dict(audits), {}, []
+    language = user_data.language_of_run(audits)
     for name, audit in audits.items():
         try:
             work[name] = cases_of(audit, scores)
         except DataError as error:
             if not embedded or audit.needs_data:
                 raise
-            if not getattr(audit, "data", ()):
+            if not getattr(audit, "data", ()) or not user_data.speaks(type(audit), language):
                 del chosen[name]
                 notes.append(f"{name} is left out: {error}")
                 continue

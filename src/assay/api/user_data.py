@@ -17,7 +17,8 @@ from assay.datasets.kinds import Described, describe_data
 from assay.datasets.ratings import read_samples
 from assay.datasets.rows import first_rows
 from assay.errors import DataError, SpecError, suggest
-from assay.language import language_of
+from assay.language import language_name, language_of
+from assay.names.registry import audit_class, names
 from assay.names.spec import Specifiable, measure
 from assay.vocabulary import Language
 
@@ -173,6 +174,31 @@ def _first_texts(file: Described) -> Iterator[str]:
 def speaks(kind: type[Audit], language: str) -> bool:
     """Whether an audit has embedded texts in a language."""
     return language == "en" or "language" in {field.name for field in fields(kind)}  # type: ignore[arg-type]
+
+
+def language_of_run(audits: Mapping[str, Audit]) -> str:
+    """The language of the embedded texts of a run: another one than English where any audit has it."""
+    spoken = (getattr(audit, "language", "en") for audit in audits.values())
+    return next((language for language in spoken if language != "en"), "en")
+
+
+def english_alone(audits: Mapping[str, Audit]) -> list[str]:
+    """A note on the audits that a run in another language does without, since their texts are English."""
+    language = language_of_run(audits)
+    others = [name for name in names("audits") if name not in audits and _is_embedded(audit_class(name))]
+    absent = [name for name in others if not speaks(audit_class(name), language)]
+    if not absent:
+        return []
+    spoken = language_name(language)
+    return [
+        f"left out of a run in {spoken}: {', '.join(absent)}, whose texts are English (--only NAME runs one)"
+    ]
+
+
+def _is_embedded(kind: type[Audit]) -> bool:
+    """Whether any run has this audit, with embedded texts where a user has none."""
+    is_special = kind.needs_data or kind.needs_fresh or kind.of_judges
+    return not is_special and not kind.quick.get("skip", False)
 
 
 def check_used(described: Sequence[Described], audits: Mapping[str, Audit]) -> None:

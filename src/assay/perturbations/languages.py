@@ -26,6 +26,7 @@ _CLAUSE = re.compile(r".+?(?:[,;](?=\s)|[，；、](?=.)|$)", re.DOTALL)
 _LIST_MARK = "、"  # between clauses in Japanese, between the parts of a list in Chinese
 _CLAUSE_MARKS = ",;，；、 "
 _END = re.compile(r"[.!?…。！？]+[\"'”’»)\]」』]*$")
+_MARK_BEFORE = re.compile(r"\s?[,;，；、](?=\s*$)")  # at the end of a clause, with the space of French
 _SHORTEST = 3  # words or characters of a clause
 _WORD = re.compile(r"(?<![\w'’-])[^\W\d_]{4,}(?![\w'’-])")
 _PAIR = re.compile(r"[\u3400-\u9fff]{2}")
@@ -130,6 +131,7 @@ class RepeatedClause(Perturbation):
     """`level` clauses stand twice, one after the other."""
 
     name = "repeated-clause"
+    version = 2  # version 1 said no more than one clause of a sentence twice
     criterion = "avoiding repetition"
     levels = (1, 2)
     for_english = False
@@ -138,25 +140,23 @@ class RepeatedClause(Perturbation):
     level: int = 1
 
     def apply(self, record: Record, rng: Random) -> str | None:
-        sentences = split_sentences_of(record.gold)
-        for place in sorted(rng.sample(range(len(sentences)), min(self.level, len(sentences)))):
-            clauses = _clauses(sentences[place], record.language)
-            twice = rng.randrange(len(clauses))
-            sentences[place] = _with_one_twice(clauses, twice)
-        return join_words(sentences, record.gold)
+        sentences = [_clauses(text, record.language) for text in split_sentences_of(record.gold)]
+        places = [
+            (sentence, clause) for sentence, parts in enumerate(sentences) for clause in range(len(parts))
+        ]
+        for sentence, clause in sorted(rng.sample(places, min(self.level, len(places))), reverse=True):
+            sentences[sentence][clause : clause + 1] = _said_twice(sentences[sentence], clause)
+        return join_words(["".join(clauses) for clauses in sentences], record.gold)
 
 
-def _with_one_twice(clauses: list[str], twice: int) -> str:
-    """A sentence in which one clause is said again; a whole sentence, where it is all one clause."""
-    if len(clauses) == 1:
-        return clauses[0] + ("" if is_unspaced(clauses[0]) else " ") + clauses[0]
-    again = clauses[twice]
-    if twice == len(clauses) - 1:
-        mark = clauses[-2].rstrip()[-1]
-        again = _END.sub("", again) + mark
-        return "".join([*clauses[:-1], again, clauses[-1]])
-    second = again if again[:1] == " " or is_unspaced(again) else f" {again}"
-    return "".join([*clauses[: twice + 1], second, *clauses[twice + 1 :]])
+def _said_twice(clauses: list[str], place: int) -> list[str]:
+    """A clause of a sentence two times; a whole sentence, where it is all one clause."""
+    clause = clauses[place]
+    if len(clauses) > 1 and place == len(clauses) - 1:
+        between = _MARK_BEFORE.search(clauses[-2])
+        return [_END.sub("", clause) + (between[0] if between else ","), clause]
+    gap = "" if clause[:1] == " " or is_unspaced(clause) else " "
+    return [clause, gap + clause]
 
 
 @dataclass(frozen=True)

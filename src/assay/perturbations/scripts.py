@@ -132,7 +132,9 @@ class MixedLanguages(Perturbation):
 
 @dataclass(frozen=True)
 class FunctionWordDrop(Perturbation):
-    """A share of the articles, prepositions, conjunctions or particles is left out."""
+    """A share of the function words is left out: articles, prepositions, conjunctions, relative words,
+    short pronouns or particles. In Chinese and Japanese, those that a sentence cannot do without.
+    """
 
     name = "function-word-drop"
     criterion = "fluency"
@@ -148,7 +150,9 @@ class FunctionWordDrop(Perturbation):
 
 @dataclass(frozen=True)
 class WrongFunctionWords(Perturbation):
-    """A share of the articles, prepositions, particles or measure words is one that does not fit."""
+    """A share of the function words is one that does not fit: an article, a possessive, a pronoun, an
+    auxiliary, a preposition, a particle or a measure word.
+    """
 
     name = "wrong-function-words"
     criterion = "fluency"
