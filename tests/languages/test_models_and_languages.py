@@ -68,6 +68,24 @@ def test_an_audit_goes_on_without_the_metric_and_ends_where_none_is_left() -> No
         assay.run("repetition", ["embedding-average"], language="de", limit=8, session=fast())
 
 
+@pytest.mark.parametrize(
+    ("language", "left_out"), [("ja", {"bleu", "rougeL"}), ("ru", {"rougeL"}), ("de", set())]
+)
+def test_a_tokeniser_that_cannot_read_a_script_costs_its_metric_not_the_run(
+    language: str, left_out: set[str]
+) -> None:
+    metrics = ["bleu", "rougeL", "chrf"]
+    done = assay.audit(
+        metrics, only=("repetition", "copy-source"), language=language, limit=6, session=fast()
+    )
+    assert set(metrics) - set(done.findings["metric"]) == left_out
+    for name in left_out:
+        assert any(
+            note.startswith(f"{name} is not put to repetition, copy-source: its tokeniser")
+            for note in done.notes
+        )
+
+
 def test_a_part_in_another_language_is_told_and_a_text_or_two_are_not() -> None:
     measure = parse_spec("embedding-average")
     assert foreign_to(measure, Spoken.of([*ENGLISH, *GERMAN[:4]])) is None

@@ -19,6 +19,9 @@ from assay.language import language_name, language_of
 _LOOKED_AT = 100  # texts by which the language of a user's data is told
 _SOME = 0.05  # of the texts: fewer in another language are worth no word, and may be told wrongly
 _UNKNOWN = 0.1  # of the tokens of a text; of a language that a tokeniser was made for they are about 0
+_WITHOUT_SPACES = frozenset({"ja", "th", "zh"})  # between words
+_NOT_LATIN = frozenset({"ar", "el", "he", "hi", "ko", "ru"})
+_BY_SPACES = {"split", "13a", "ptb", "tercom", "intl"}  # tokenisers that part words there
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,25 @@ def foreign_to(measure: Measure, spoken: Spoken) -> str | None:
     theirs, own = (" and ".join(map(language_name, sorted(codes))) for codes in (foreign, languages))
     model = f" ({measure.metric.backbone})" if measure.metric.backbone else ""
     return f"its model{model} reads {own}, and these texts are {theirs}"
+
+
+def unsplit_by(measure: Measure, spoken: Spoken) -> str | None:
+    """Why a metric's tokeniser cannot part the words of these texts; None where it can.
+
+    The metric itself says so of a text, which ends a run of that metric alone.
+    """
+    metric = measure.metric
+    parts = metric.parts if isinstance(metric, Metric) else ()
+    tokenisers = {getattr(part.metric, "tokenize", None) for part in parts or (measure,)}
+    for scripts, names, problem in (
+        (_WITHOUT_SPACES, _BY_SPACES, "needs spaces between words"),
+        (_WITHOUT_SPACES | _NOT_LATIN, {"rouge"}, "keeps only a to z and digits"),
+    ):
+        unread = {language: count for language, count in spoken.counts.items() if language in scripts}
+        if names & tokenisers and 2 * sum(unread.values()) > sum(spoken.counts.values()):
+            theirs = " and ".join(map(language_name, sorted(unread)))
+            return f"its tokeniser {problem}, and these texts are {theirs}: give tokenize=char"
+    return None
 
 
 def _unknown_to(metric: Any, spoken: Spoken) -> str | None:

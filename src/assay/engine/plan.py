@@ -12,7 +12,7 @@ import numpy as np
 from assay import vocabulary
 from assay.core import Asked, Audit, Case, Grid, Measure, Metric, Sample, Scored, SetMetric
 from assay.engine.cache import ScoreCache, ScoreTable
-from assay.engine.languages import Spoken, foreign_to, mixed_with, spoken_in
+from assay.engine.languages import Spoken, foreign_to, mixed_with, spoken_in, unsplit_by
 from assay.engine.questions import UNLIMITED, Limits, asked, questions_of
 from assay.engine.scoring import (
     characters,
@@ -134,15 +134,17 @@ def readable(
     measure: Measure, audits: Mapping[str, Audit], work: Work, session: Session
 ) -> tuple[Work, list[str]]:
     """The work in languages that a measure's model reads, and notes on the rest; all of it if asked for."""
-    if session.any_language:
-        return work, []
-    reasons = {name: foreign_to(measure, spoken_in(audits[name], items)) for name, items in work.items()}
-    refused = grouped((name for name in work if reasons[name]), lambda name: reasons[name])
-    notes = [
-        f"{measure.label} is not put to {', '.join(names)}: {reason}; --any-language scores them all the same"
-        for reason, names in refused.items()
-    ]
-    return {name: items for name, items in work.items() if not reasons[name]}, notes
+    spoken = {name: spoken_in(audits[name], items) for name, items in work.items()}
+    reasons: dict[str, str | None] = {}
+    if len(audits) > 1:  # alone, the metric says what it cannot read, and in which text
+        reasons |= {name: unsplit_by(measure, texts) for name, texts in spoken.items()}
+    if not session.any_language:
+        models = {name: foreign_to(measure, texts) for name, texts in spoken.items()}
+        option = "; --any-language scores them all the same"
+        reasons |= {name: f"{reason}{option}" for name, reason in models.items() if reason}
+    refused = grouped((name for name in work if reasons.get(name)), lambda name: reasons[name])
+    notes = [f"{measure.label} is not put to {', '.join(those)}: {why}" for why, those in refused.items()]
+    return {name: items for name, items in work.items() if not reasons.get(name)}, notes
 
 
 def beginning(measure: Measure, audits: Mapping[str, Audit], work: Work) -> Work:
