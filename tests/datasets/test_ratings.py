@@ -59,9 +59,9 @@ def test_tables_may_give_a_column_a_criterion(tmp_path: Path) -> None:
         ({"hypothesis": "a", "human": {"fluency": 10**400}}, "must be a number, not 1000"),
         (
             {"hypothesis": "a", "human": 1e308},
-            r"'overall' is 1e\+308, beyond 1e\+50; give ratings on the scale",
+            r"'overall' must be a number within 1e\+50, not 1e\+308; write numbers on the scale",
         ),
-        ({"hypothesis": "a", "human": float("-inf")}, "is -inf, beyond .* and null where there is none"),
+        ({"hypothesis": "a", "human": float("-inf")}, "not -inf; .* and nothing where there is no rating"),
         ({"hypothesis": "a", "system": ["s"]}, "column 'system' must be a name"),
     ],
 )

@@ -220,3 +220,5 @@ def test_what_misleads_a_metric_and_what_it_does_not_read_are_said() -> None:
 def test_for_texts_of_the_users_own_the_price_says_that_it_was_measured_on_english() -> None:
     table = Ranking("mine", True, (line("good"), line("bad", rank=2)), 20, 500)
     assert "It was found unfair to nobody on English texts" in recommended(table, {}).reason
+    told = recommended(replace(table, language="German"), {}).reason
+    assert "It was found unfair to nobody on German texts" in told

@@ -62,8 +62,8 @@ def read_samples(
         item = _rated(sources, skip_missing, row, number)
         first = lines.setdefault((item.system, item.id), row.line)
         if first != row.line:
-            whose = f"id {item.id!r}" + (f" of system {item.system!r}" if item.system else "")
-            raise row.fail(f"{whose} is that of {row.unit} {first} already; give each row an id of its own")
+            problem = f"id {item.id!r} is in more than one row, {row.unit} {first} and this one"
+            raise DataError(str(row.fail(f"{problem}; give each row an id of its own or a column system")))
         return item
 
     kept = left_out.keep(rows, read)

@@ -106,6 +106,7 @@ class Ranking:
     reason: str = ""  # why, in full sentences
     unnoticed: tuple[str, ...] = ()  # kinds of error to which every metric is blind
     texts: str = "embedded English texts"  # whose texts the decisions are about
+    language: str = "English"  # of the embedded texts, which fairness is measured on
 
     @property
     def name(self) -> str:

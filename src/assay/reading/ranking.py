@@ -71,7 +71,8 @@ def _tables(run: StoredRun) -> list[Ranking]:
         people = ratings.on(task, compared, is_own=True in asked)
         lines = [replace(line, rated=people.get(metric)) for metric, line in facts.items()]
         table = _table(run, lines, compared, task)
-        tables.append(replace(table, is_own=task in own, texts=_texts(run, asked)))
+        spoken = language_name(_embedded_language(run))
+        tables.append(replace(table, is_own=task in own, texts=_texts(run, asked), language=spoken))
     return tables
 
 

@@ -54,7 +54,7 @@ def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
         *map(_passed_over, top.unsafe),
         _misled(best),
         _unread(best, ranking.task),
-        _unfair(best, is_own=ranking.is_own),
+        _unfair(best, f" on {ranking.language} texts" if ranking.is_own else ""),
     ]
     reason = " ".join(filter(None, reasons))
     return replace(ranking, best=best.metric, advice=_advice(ranking, best), reason=reason)
@@ -275,11 +275,10 @@ def _unread(line: Line, task: str) -> str:
     return f"It does not read {source}: what the references leave out goes unchecked."
 
 
-def _unfair(line: Line, *, is_own: bool) -> str:
-    """The price of a metric: whom it is unfair to."""
+def _unfair(line: Line, where: str) -> str:
+    """The price of a metric: whom it is unfair to, and `where` that was measured."""
     if not line.fairness.total:
         return "Whom it is unfair to was not measured."
-    where = " on English texts" if is_own else ""
     settled = f"{line.fairness.settled} of {line.fairness.total} questions of fairness{where} are settled"
     if not line.unfair:
         return f"It was found unfair to nobody{where}; {settled}."
