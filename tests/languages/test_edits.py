@@ -31,6 +31,7 @@ EDITS = (
     "untranslated",
 )
 FEWEST = {"other-names": 12, "other-numbers": 18, "missing-diacritics": 15}  # of 60 texts; 35 of the others
+FEWEST_THERE = {("zh", "function-word-drop"): 20}  # many function words can be left out of good Chinese
 WITHOUT = {("zh", "missing-diacritics")}  # Chinese has none
 CODES = sorted(LANGUAGES)
 TABLES = (
@@ -60,7 +61,7 @@ def test_an_edit_applies_to_many_texts_and_leaves_them_well_set(code: str, name:
     if (code, name) in WITHOUT:
         assert not texts
         return
-    assert len(texts) >= FEWEST.get(name, 35)
+    assert len(texts) >= FEWEST_THERE.get((code, name), FEWEST.get(name, 35))
     assert texts == {record.id: edit.perturb(record, 1) for record in records if record.id in texts}
     for record in records:
         if (text := texts.get(record.id)) is not None:
