@@ -28,7 +28,7 @@ from assay.vocabulary import Range
 
 Specifiable = str | Metric | SetMetric | type[Metric] | type[SetMetric] | Measure | Callable[..., Any]
 _NAMED = re.compile(r"(?P<name>[^\s:=+*/\\,][^:=+*/\\,]*)=(?P<spec>[^=].*)", re.S)
-_WEIGHT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\*")
+_WEIGHT = r"(\d+(?:\.\d+)?|\.\d+)\*"
 _PLACE = re.compile(r"(?P<where>.+\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_][\w.]*)(?::(?P<keys>.*))?", re.S)
 _ELSEWHERE = re.compile(r"env:(?P<python>[^:]+):(?P<rest>.+)", re.S)
 _MOST = 10_000  # times that a perturbation may change one text
@@ -108,30 +108,22 @@ def _placed(place: Place, spec: str) -> Measure:
 
 def _split(spec: str) -> list[tuple[float | None, str]]:
     """`0.3*a:k=v+b` to its weighted parts, names longest first."""
-    known = sorted(names("metrics"), key=len, reverse=True)
+    known = "|".join(map(re.escape, sorted(names("metrics"), key=len, reverse=True)))
+    # A name ends where the spec ends, its options begin or a plus stands.
+    pattern = re.compile(rf"(?:{_WEIGHT})?(?P<part>(?:{known})(?=[:+]|$)[^+]*)(?P<plus>\+?)")
     parts: list[tuple[float | None, str]] = []
-    rest: str | None = spec
-    while rest is not None:
-        match = _WEIGHT.match(rest)
-        weight, body = (float(match[1]), rest[match.end() :]) if match else (None, rest)
-        name = _name_at_start(body, known) or _refuse(body, spec)
-        options, plus, after = body[len(name) :].partition("+")
-        parts.append((weight, name + options))
-        rest = after if plus else None
-    return parts
-
-
-def _name_at_start(text: str, known: Sequence[str]) -> str | None:
-    """The longest known name that a text begins with, where it ends, has options or goes on with a plus."""
-    for name in known:
-        if text.startswith(name) and text[len(name) : len(name) + 1] in ("", ":", "+"):
-            return name
-    return None
+    at = 0
+    while True:
+        match = pattern.match(spec, at) or _refuse(spec[at:], spec)
+        parts.append((float(match[1]) if match[1] else None, match["part"]))
+        if not match["plus"]:
+            return parts
+        at = match.end()
 
 
 def _refuse(body: str, spec: str) -> NoReturn:
     """Say what is wrong with a part that begins with no metric's name."""
-    word = re.split(r"[:+]", body)[0]
+    word = re.split(r"[:+]", re.sub(rf"^{_WEIGHT}", "", body))[0]
     if not word:
         part = f"a part of {spec!r} is empty" if spec else "an empty metric"
         raise SpecError(f"{part}; write NAME or NAME+NAME, as assay list metrics shows them")
