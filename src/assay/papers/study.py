@@ -20,7 +20,7 @@ from assay.core import Audit
 from assay.engine.questions import fitted_to_limits, quick_limits
 from assay.engine.session import Session
 from assay.errors import AuditError, SpecError, suggest
-from assay.files import data_path, toml_file, with_tuples
+from assay.files import toml_file, with_tuples
 from assay.names.registry import audit_class
 from assay.names.spec import measure, parse_spec
 from assay.papers.cells import Findings, figures_of
@@ -58,7 +58,7 @@ def study(
     out, session.out = session.out, None  # saved below, with the study on top
     if out:
         check_writable(out)
-    chosen = list(metrics) or _metrics(plan)
+    chosen = list(metrics) or list(plan["metrics"])
     careful, why_not = _careful_audits(plan.get("audits", {}), folder, limit)
     measures = [measure(spec) for spec in chosen]
     limits = quick_limits(measures, session)
@@ -103,12 +103,6 @@ def _pictures(
     if "steps" in plan:
         readers = [measure(spec) for spec in _with(plan["steps"], chosen)]
         yield "steps", next_tokens(plan["steps"]["text"], runs, readers)
-
-
-def _metrics(plan: Mapping[str, Any]) -> list[str]:
-    """The study's own metrics; one that needs a folder of assay's data is left out where there is none."""
-    optional = plan.get("optional", {})
-    return [*plan["metrics"], *(spec for spec, needs in optional.items() if data_path(needs).is_dir())]
 
 
 def _careful_audits(
