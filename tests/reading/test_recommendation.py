@@ -171,13 +171,13 @@ def test_over_all_tasks_it_is_said_for_which_to_use_which_metric_and_for_which_n
     told = over_all(everything, [captions, data, weak, open_ended])
     assert (told.best, told.advice) == (
         "good",
-        "Use good for image captioning and other for data-to-text (on errors alone); for translation none of these "
-        "metrics is good enough alone; for open-ended text too little is known to recommend one",
+        "Use good for image captioning; other on errors alone for data-to-text; for translation (the best: weak) none "
+        "of these metrics is good enough alone; for open-ended text too little is known to recommend one",
     )
     nothing = over_all(everything, [weak])
     assert (nothing.best, nothing.advice) == (
         "",
-        "For translation none of these metrics is good enough alone",
+        "For translation (the best: weak) none of these metrics is good enough alone",
     )
 
 

@@ -104,19 +104,27 @@ def over_all(ranking: Ranking, tasks: Sequence[Ranking]) -> Ranking:
     """The ranking of all tasks, which says for which tasks to use which metric, and for which none."""
     served = grouped(tasks, lambda task: (task.best, bool(task.closest)))
     weak, unknown = served.pop(("", True), []), served.pop(("", False), [])
-    uses = [f"{metric} for {_names(of_metric)}" for (metric, _), of_metric in served.items()]
+    uses = [_use(metric, of_metric) for (metric, _), of_metric in served.items()]
+    nearest = [f"{task.name} (the best: {task.closest})" for task in weak]
     parts = {
-        f"use {listed(uses)}": uses,
-        f"for {_names(weak)} none of these metrics is good enough alone": weak,
+        f"use {'; '.join(uses)}": uses,
+        f"for {listed(nearest)} none of these metrics is good enough alone": weak,
         f"for {_names(unknown)} too little is known to recommend one": unknown,
     }
     advice = "; ".join(words for words, about in parts.items() if about)
     return replace(ranking, best=ranking.best if uses else "", advice=advice[:1].upper() + advice[1:])
 
 
+def _use(metric: str, tasks: Sequence[Ranking]) -> str:
+    """For which tasks a metric is recommended, and for which of them on errors alone."""
+    alone = [task for task in tasks if _is_on_errors_alone(task)]
+    rated = [task for task in tasks if task not in alone]
+    parts = [f"for {_names(rated)}"] * bool(rated) + [f"on errors alone for {_names(alone)}"] * bool(alone)
+    return f"{metric} {', and '.join(parts)}"
+
+
 def _names(tasks: Sequence[Ranking]) -> str:
-    """The names of tasks, and for which of them a metric is recommended on errors alone."""
-    return listed([f"{task.name}{' (on errors alone)' * _is_on_errors_alone(task)}" for task in tasks])
+    return listed([task.name for task in tasks])
 
 
 def _is_on_errors_alone(ranking: Ranking) -> bool:
