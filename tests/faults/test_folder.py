@@ -83,6 +83,10 @@ def test_a_run_of_another_version_says_which_and_what_to_do(version: str, tmp_pa
         assert "run the audit again" in said
         assert "damaged" not in said
     check_writable(folder)
+    (folder / "run.json").write_text(json.dumps({"assay": version}))  # the first versions wrote no notes
+    with pytest.raises(CacheError, match=f"was written by assay {version}"):
+        load_run(folder)
+    check_writable(folder)
     about["assay"] = __version__
     (folder / "run.json").write_text(json.dumps(about))
     with pytest.raises(CacheError, match="is damaged"):

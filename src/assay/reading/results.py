@@ -263,7 +263,7 @@ def _of_this_version(folder: Path) -> Iterator[None]:
     try:
         yield
     except CacheError as error:
-        writer = _about_if_any(folder).get("assay")
+        writer = _writer(folder)
         if not isinstance(writer, str) or _release(writer) == _release(__version__):
             raise
         raise CacheError(
@@ -271,6 +271,13 @@ def _of_this_version(folder: Path) -> Iterator[None]:
             f"audit again (scores that still hold are kept, a judge's answers always), or install "
             f"nlg-assay=={writer} to read it"
         ) from error
+
+
+def _writer(folder: Path) -> object:
+    """The version that run.json names, whatever else it holds; None where it names none."""
+    with suppress(CacheError), _reading(folder / RUN) as path:
+        return json.loads(path.read_text("utf-8"))["assay"]
+    return None
 
 
 def _release(version: str) -> list[str]:
