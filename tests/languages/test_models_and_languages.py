@@ -62,9 +62,9 @@ def test_an_audit_goes_on_without_the_metric_and_ends_where_none_is_left() -> No
     only = ("repetition", "copy-source")
     done = assay.audit(["chrf", "embedding-average"], only=only, language="de", limit=8, session=fast())
     assert set(done.findings["metric"]) == {"chrf"}
-    note = "embedding-average is left out: its model (glove) reads English"
+    note = "embedding-average is not asked: its model (glove) reads English"
     assert any(note in said for said in done.notes)
-    with pytest.raises(AuditError, match="is left out: its model"):
+    with pytest.raises(AuditError, match="is not asked: its model"):
         assay.run("repetition", ["embedding-average"], language="de", limit=8, session=fast())
 
 
@@ -80,7 +80,7 @@ def test_a_tokeniser_that_cannot_read_a_script_costs_its_metric_not_the_run(
     )
     assert set(metrics) - set(done.findings["metric"]) == left_out
     for name in left_out:
-        assert any(note.startswith(f"{name} is left out: its tokeniser") for note in done.notes)
+        assert any(note.startswith(f"{name} is not asked: its tokeniser") for note in done.notes)
 
 
 def test_a_part_in_another_language_is_told_and_a_text_or_two_are_not() -> None:

@@ -368,10 +368,7 @@ def _explain(
 ) -> list[Explained]:
     """Explanations of the evidence of failed findings, made now because the report computes nothing."""
     by_label = {given.label: given for given in measures if isinstance(given.metric, Metric)}
-    by_id = {(name, case.id): case for name, listed in cases.items() for case in listed}
-    failed = [finding for finding in findings if finding.verdict == "fail" and finding.metric in by_label]
-    evidence = dict.fromkeys((f.metric, f.audit, case) for f in failed for case in f.evidence[:_EXPLAINED])
-    shown = [(label, name, by_id[name, id_]) for label, name, id_ in evidence if (name, id_) in by_id]
+    shown = _shown([finding for finding in findings if finding.metric in by_label], cases)
     reasons = {label: _reasons(measure, shown, cache) for label, measure in by_label.items()}
     return [
         Explained(label, name, case.id, role, why)
@@ -379,6 +376,14 @@ def _explain(
         for role, sample in case.samples.items()
         if (why := reasons[label][sample]) is not None
     ]
+
+
+def _shown(findings: Sequence[Finding], cases: Mapping[str, Sequence[Case]]) -> list[tuple[str, str, Case]]:
+    """The evidence of failed findings that a report shows: metric, audit and case."""
+    by_id = {(name, case.id): case for name, listed in cases.items() for case in listed}
+    failed = [finding for finding in findings if finding.verdict == "fail"]
+    evidence = dict.fromkeys((f.metric, f.audit, case) for f in failed for case in f.evidence[:_EXPLAINED])
+    return [(label, name, by_id[name, id_]) for label, name, id_ in evidence if (name, id_) in by_id]
 
 
 def _reasons(

@@ -143,7 +143,7 @@ def readable(
         option = "; --any-language scores them all the same"
         reasons |= {name: f"{reason}{option}" for name, reason in models.items() if reason}
     refused = grouped((name for name in work if reasons.get(name)), lambda name: reasons[name])
-    notes = [f"{measure.label} is left out: {why} ({', '.join(those)})" for why, those in refused.items()]
+    notes = [f"{measure.label} is not asked: {why} ({', '.join(those)})" for why, those in refused.items()]
     return {name: items for name, items in work.items() if not reasons.get(name)}, notes
 
 
