@@ -224,7 +224,7 @@ def _file_of_others(folder: Path, mark: str) -> str:
     of_system = len(folder.resolve().parts) <= 2  # /usr, /var: folders alone are enough to refuse it
     files = [path.name for path in paths if of_system or not path.is_dir()]
     others = [name for name in files if name not in _HARMLESS]
-    is_ours = mark in others and (mark != RUN or bool(_about_if_any(folder)))
+    is_ours = mark in others and (mark != RUN or bool(_writer(folder)))
     return "" if is_ours or not others else others[0]
 
 
