@@ -148,14 +148,14 @@ from pathlib import Path
 from assay.core import Sample
 from assay.engine.scoring import score_samples
 from assay.engine.session import Session
-from assay.names.spec import parse
+from assay.names.spec import parse_spec
 from assay.engine.cache import ScoreCache
 import assay.engine.scoring
 assay.engine.scoring.PUT_ROWS = 100
 start = int(sys.argv[2])
 texts = [Sample(f"text {n} of a row", ("a row of text",)) for n in range(start, start + 3000)]
 settings = Session(ScoreCache(Path(sys.argv[1])))
-table = score_samples(parse("chrf"), texts, settings)
+table = score_samples(parse_spec("chrf"), texts, settings)
 print(float(table.values.sum()))
 """
 
