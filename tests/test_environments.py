@@ -191,6 +191,30 @@ def test_an_object_that_changed_is_not_loaded_a_second_time(python: Path, folder
         load(*words)
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("where", ["mine.py", "mine"])
+@pytest.mark.parametrize("changed", ["mine.py", "helper.py"])
+def test_a_change_at_the_same_time_and_size_is_seen(
+    python: Path, where: str, changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python would take the bytecode of the version before for current, there as here."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    Path("rows.csv").write_text("hypothesis,references\na cat,a dog\n")
+    Path("helper.py").write_text("UNIT = 1\n")
+    Path("mine.py").write_text("import helper\ndef metric(hypothesis, reference): return 1 * helper.UNIT\n")
+    for interpreter in (python, sys.executable):
+        subprocess.run([interpreter, "-m", "py_compile", "mine.py", "helper.py"], check=True)
+    before = Path(changed).stat()
+    Path(changed).write_text(Path(changed).read_text().replace("1", "2"))
+    os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert Remote.load(str(python), where, "metric", {})("a", "a") == 2
+    words = ["score", "-m", f"{where}:metric:check=false", "--data", "rows.csv", "--cache", "none", "-q"]
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", *words], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[-1:] == ["rows-0,2.0"], done
+
+
 def test_the_process_ends_with_the_object(python: Path, folder: Path) -> None:
     remote = Remote.load(str(python), "theirs.py", "overlap", {})
     process = remote._environment._process

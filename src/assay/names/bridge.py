@@ -15,20 +15,56 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from importlib import metadata
+from importlib import machinery, metadata
 from typing import Any
 
 _DEEPEST = 6  # records within records that are read
 _TOLD = ("name", "task", "higher_is_better")  # plain attributes by which metrics are recognised
+_KEPT = os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class SourceLoader(machinery.SourceFileLoader):
+    """Loads a module from its text: bytecode is taken for current if the time and size of its source are."""
+
+    def get_code(self, fullname: str) -> Any:
+        """The module, compiled anew."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+def module_of(name: str, path: str) -> Any:
+    """The module of a user's file, before its loader executes it."""
+    spec: Any = importlib.util.spec_from_file_location(name, path, loader=SourceLoader(name, path))
+    return importlib.util.module_from_spec(spec)
+
+
+_find_sources = machinery.FileFinder.path_hook(
+    (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+    (SourceLoader, machinery.SOURCE_SUFFIXES),
+    (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+)
+
+
+def _find_own(folder: str) -> Any:
+    """The finder of the user's own modules; those of Python, of packages and of assay keep their bytecode."""
+    if folder.startswith(_KEPT) or "site-packages" in folder or "dist-packages" in folder:
+        raise ImportError
+    return _find_sources(folder)
+
+
+def compile_sources() -> None:
+    """Import the user's own modules from their text from now on, so that a change is never overlooked."""
+    if _find_own not in sys.path_hooks:
+        sys.path_hooks.insert(0, _find_own)
+        sys.path_importer_cache.clear()
 
 
 def _load(where: str, name: str, words: dict[str, Any]) -> tuple[Any, bool]:
     """The object of that name in a file or a module; a class is constructed with the words that it takes."""
     if where.endswith(".py"):
-        spec: Any = importlib.util.spec_from_file_location("assay_bridged", where)
-        module = importlib.util.module_from_spec(spec)
+        module = module_of("assay_bridged", where)
         sys.path.insert(0, os.path.dirname(os.path.abspath(where)))
-        spec.loader.exec_module(module)
+        module.__loader__.exec_module(module)
     else:
         sys.path.append(os.getcwd())
         module = importlib.import_module(where)
@@ -135,6 +171,7 @@ def _main() -> None:
     requests, answers = (int(word) for word in sys.argv[1:3])
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # assay ends this process when it ends
+    compile_sources()
     thing: Any = None
     with os.fdopen(requests, encoding="utf-8") as lines, os.fdopen(answers, "w", encoding="utf-8") as out:
         for line in lines:

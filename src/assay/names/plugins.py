@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
-import importlib.util
 import inspect
 import re
 import sys
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 from assay.core import Metric, SetMetric
 from assay.errors import SpecError, suggest
 from assay.foreign import described, unmoved
+from assay.names.bridge import compile_sources, module_of
 from assay.names.environment import Remote
 from assay.names.wrap import wrap
 from assay.recipe import files_digest, source_digest
@@ -141,18 +141,16 @@ def _load_file(path: Path, digest: str) -> Any:
     name = f"assay_plugin_{digest[:16]}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise SpecError(f"{path} is not a Python file; a plug-in is written FILE.py:Name")
-    module = importlib.util.module_from_spec(spec)
+    compile_sources()
+    module = module_of(name, str(path))
     sys.modules[name] = module
     try:
         with unmoved(), redirect_stdout(sys.stderr):
-            spec.loader.exec_module(module)
+            module.__loader__.exec_module(module)
     except _ERRORS as error:
         del sys.modules[name]
         raise SpecError(f"{path} cannot be loaded: {described(error)}") from error
-    module.__assay_digest__ = files_digest(path)  # type: ignore[attr-defined]
+    module.__assay_digest__ = files_digest(path)
     return module
 
 
@@ -160,6 +158,7 @@ def _from_module(place: Place) -> tuple[Any, str | None]:
     """What an installed module, or one of the working folder, holds under a name."""
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # last: it hides no installed package
+    compile_sources()
     try:
         with unmoved(), redirect_stdout(sys.stderr):
             module = importlib.import_module(place.where)
