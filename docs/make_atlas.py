@@ -34,7 +34,7 @@ PICTURE_STYLE = (
     "@media(prefers-color-scheme:dark){text{fill:#e7eaee}circle{fill:#8ab8ff}.front{stroke:#ff8d98}}"
 )
 LEADERBOARD = (
-    "rank", "metric", "errors", "rewordings", "other words", "form", "people", "unfair to, in lost words",
+    "rank", "metric", "errors", "rewordings", "other words", "form", "people", "unfair to (+ above others, - below them, in lost words)",
 )  # fmt: skip
 WARNING = (
     "Examples of unfairness quote stereotypes, which are offensive. Open them only if you want to read them."
@@ -44,7 +44,7 @@ INTRODUCTION = """# The atlas
 
 Written by `python docs/make_atlas.py`.
 
-How {count} metrics decide between texts, and whom they treat worse, measured on the embedded English texts with assay
+How {count} metrics decide between texts, and whom they treat worse, measured on the English texts that come with assay
 {version}. Each metric can be measured again: `assay audit -m METRIC {options}` (some with other options, as their pages say).
 The numbers ship with the package: `assay atlas` prints them, and `assay.data/atlas` has them as Parquet tables
 (findings, decisions, cost, examples) with the versions and signatures they were made with.
@@ -95,7 +95,7 @@ def leaderboard(folder: str = "") -> list[str]:
         if table := [leaderboard_cells(line, folder) for line in ranking.ranked]:
             lines += [f"{counted(ranking)}.", "", *without_empty_columns(LEADERBOARD, table), ""]
         if ranking.unnoticed:
-            lines += [f"Every metric is blind to {listed(ranking.unnoticed)}.", ""]
+            lines += [f"Every ranked metric is blind to {listed(ranking.unnoticed)}.", ""]
     return [*lines, *unranked()]
 
 

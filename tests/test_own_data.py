@@ -110,7 +110,7 @@ def test_an_audit_without_cases_in_the_file_takes_embedded_data(table: Path) -> 
     assert not any(name.startswith("outputs") for name in slices)
     assert any(note.startswith("position takes embedded data: ") for note in done.notes)
     assert done.whose == (
-        "Your data: 50 of 50 rows of outputs.csv, used by repetition; embedded English texts used by position"
+        "Your data: 50 of 50 rows of outputs.csv, used by repetition; English texts that come with assay used by position"
     )
     assert "outputs.csv: the clean texts are its 50 hypotheses, one for each input" in done.notes
     task = "outputs.csv: task summarisation, by its columns (--task changes it)"
@@ -127,7 +127,7 @@ def test_a_table_goes_from_file_to_answer_in_one_command(table: Path) -> None:
     assert done.returncode == 0, done.stderr
     note = "summary is read as hypothesis, article is read as source, rating is read as human"
     assert note in done.stderr
-    whose = "Your data: 50 of 50 rows of outputs.csv, used by human and copy-source; embedded English texts used by "
+    whose = "Your data: 50 of 50 rows of outputs.csv, used by human and copy-source; English texts that come with assay used by "
     assert done.stdout.splitlines()[0] == f"{whose}caption."
     answer = done.stdout.split("agreement with people: example/overall\n")[1].splitlines()
     assert answer[0].split() == ["metric", "right", "order", "95%", "CI", "n", "tied", "with", "verdict"]

@@ -79,7 +79,9 @@ def test_the_users_own_data_come_first_then_all_tasks() -> None:
 
 def test_a_task_that_was_asked_on_the_users_file_is_about_the_users_texts_and_ratings() -> None:
     run = decided_run({"m": alike(0.9), "n": alike(0.8, seed=9)})
-    assert [(one.is_own, one.texts) for one in rankings(run)] == [(False, "embedded English texts")]
+    assert [(one.is_own, one.texts) for one in rankings(run)] == [
+        (False, "the English texts that come with assay")
+    ]
     ratings = [
         replace(
             Finding.of(metric, "example/quality/by-document", "agreement_order", Estimate(value, 40, (50.0, 95.0))),

@@ -68,7 +68,7 @@ def test_verdicts_summary_and_html_of_a_run(planted: Run) -> None:
     assert verdicts["verdict"][0] == "fail"
     assert verdicts.height == planted.findings.filter(pl.col("verdict") != "not judged").height
     summary = planted.summary()
-    assert "| metric | unfair to (in lost words) |" in summary
+    assert "| metric | unfair to (in lost words, + above others, - below them) |" in summary
     assert "- soft scores sentences that differ only in gender apart by 20 points." in summary
     html = planted._repr_html_()
     assert re.search(r"<td>soft</td><td>[^<]*gender", html.replace("&quot;", ""))
@@ -77,7 +77,12 @@ def test_verdicts_summary_and_html_of_a_run(planted: Run) -> None:
 
 
 def test_a_run_is_written_by_ending_and_read_by_text(planted: Run, tmp_path) -> None:
-    starts = {"html": "<!doctype html>", "md": "translation: too few errors", "tex": "% needs", "json": "{"}
+    starts = {
+        "html": "<!doctype html>",
+        "md": "translation: too few planted errors",
+        "tex": "% needs",
+        "json": "{",
+    }
     for ending, start in starts.items():
         path = planted.report(str(tmp_path / f"page.{ending}"))
         assert path.read_text().lower().startswith(start)

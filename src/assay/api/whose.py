@@ -130,7 +130,10 @@ def _sentence(use: Use) -> str:
 def _embedded(audits: Mapping[str, Audit], names: Sequence[str]) -> list[str]:
     """Which audits read embedded texts, by their language."""
     by_language = grouped(names, lambda name: language_name(getattr(audits[name], "language", "en")))
-    return [f"embedded {spoken} texts used by {_listed(those)}" for spoken, those in by_language.items()]
+    return [
+        f"{spoken} texts that come with assay used by {_listed(those)}"
+        for spoken, those in by_language.items()
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

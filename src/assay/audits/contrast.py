@@ -27,7 +27,7 @@ from assay.audits.corpora import (
 )
 from assay.audits.effects import BAR, CLEAN, REWORDED, AlignedScores, largest, read_slices, right_order
 from assay.audits.severity import SEVERITY_ORDER, costs_of, severity_order
-from assay.core import Case, Finding, Judgement, Record, Scored, Statistic
+from assay.core import Case, Finding, Floats, Judgement, Record, Scored, Statistic
 from assay.datasets.challenges import kind_name
 from assay.errors import suggest
 from assay.grouping import grouped
@@ -169,8 +169,22 @@ def _order(scores: AlignedScores, statistic: str, better: str, worse: str) -> It
     if {better, worse} <= set(scores.columns):
         wrong = 1 - scores.decisions([better], [worse])
         order = scores.right_order([better], [worse])
-        evidence = scores.largest(wrong)
+        evidence = scores.largest(wrong * _clearness(scores.cases, worse))
         yield Finding.of(scores.scored, scores.slice, statistic, order, versus=better, evidence=evidence)
+
+
+def _clearness(cases: Sequence[Case], role: str) -> Floats:
+    """How clear an example each case is, from 1 to 1.25: most where the text has the words of a reference."""
+    return np.array([1 + _shared_words(case, role) / 4 for case in cases])
+
+
+def _shared_words(case: Case, role: str) -> float:
+    """The share of words that a text has in common with the reference nearest to it; 0 for a set of texts."""
+    if role not in case.samples:
+        return 0.0
+    words = set(case.samples[role].hypothesis.lower().split())
+    references = [set(reference.lower().split()) for reference in case.samples[role].references]
+    return max((len(words & others) / max(1, len(words | others)) for others in references), default=0.0)
 
 
 def _findings_of_all(slices: Sequence[AlignedScores]) -> Iterator[Finding]:
@@ -205,7 +219,7 @@ def _kinds(slices: Sequence[AlignedScores]) -> Iterator[Finding]:
     for kind in dict.fromkeys(kinds.tolist()):
         of_kind = np.where(kinds == kind, decisions, np.nan)
         order = right_order([(of_kind, clusters)])
-        evidence = largest([case.id for case in cases], 1 - of_kind)
+        evidence = largest([case.id for case in cases], (1 - of_kind) * _clearness(cases, WRONG))
         slice_ = f"{EVERYWHERE}/{kind}"
         yield Finding.of(slices[0].scored, slice_, "right_order", order, versus=FAR, evidence=evidence)
 

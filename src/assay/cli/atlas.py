@@ -72,7 +72,7 @@ def _print_ranking(known: StoredRun, task: str | None, *, json: bool) -> None:
         print_paragraph(sources(ranking))
     print_paragraph(f"{ranking.advice}. {ranking.reason}")
     if ranking.unnoticed:
-        typer.echo(f"every metric is blind to: {', '.join(ranking.unnoticed)}")
+        typer.echo(f"every ranked metric is blind to: {', '.join(ranking.unnoticed)}")
     if task is None:
         typer.echo(f"(--task NAME: {', '.join(list(by_task)[1:])})", err=True)
 

@@ -199,7 +199,7 @@ def _print_answers(done: StoredRun) -> None:
     from assay.reading.lines import sources
     from assay.reading.names import shown
     from assay.reading.ranking import rankings
-    from assay.reading.text import sentence
+    from assay.reading.text import sentence_of_all
     from assay.reading.verdicts import rows_of, worst
     from assay.report.plain import headlines, short_rows
 
@@ -213,8 +213,9 @@ def _print_answers(done: StoredRun) -> None:
         print_paragraph(sources(ranked[0]))
     for line in advice:
         print_paragraph(line)
-    for row in worst(rows_of(done), _WORST):
-        print_paragraph(f"- {sentence(row)}")
+    rows = rows_of(done)
+    for row in worst(rows, _WORST):
+        print_paragraph(f"- {sentence_of_all(row, rows)}")
 
 
 def print_paragraph(text: str) -> None:

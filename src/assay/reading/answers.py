@@ -62,8 +62,8 @@ class Answer:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether nothing failed, but most slices say nothing."""
-        return not self.count("fail") and 2 * self.settled < self.total
+        """Whether nothing failed, but no more than half of the slices were settled."""
+        return not self.count("fail") and 2 * self.settled <= self.total
 
     @property
     def verdict(self) -> str:

@@ -15,6 +15,8 @@ from assay.reading.verdicts import JudgedRow, gravest_failures
 from assay.vocabulary import TASKS
 
 EVERYTHING = "all tasks"
+SIGNS = "+ above others, - below them"  # which way a metric is unfair
+UNFAIR = "unfair to (in lost words, + above others, - below them)"
 _NAMED = 2  # blind spots and groups that a line names
 _NOT_ASKED = Answer("fairness", {})
 _NAMES = {task: facts["name"] for task, facts in toml_file("report", "tasks").items()}
@@ -104,9 +106,9 @@ class Ranking:
     closest: str = ""  # where none is good enough, the best of them; empty where too little is known
     advice: str = ""  # the recommendation in one sentence
     reason: str = ""  # why, in full sentences
-    unnoticed: tuple[str, ...] = ()  # kinds of error to which every metric is blind
-    texts: str = "embedded English texts"  # whose texts the decisions are about
-    language: str = "English"  # of the embedded texts, which fairness is measured on
+    unnoticed: tuple[str, ...] = ()  # kinds of error to which every ranked metric is blind
+    texts: str = "the English texts that come with assay"  # whose texts the decisions are about
+    language: str = "English"  # of the texts that come with assay, which fairness is measured on
 
     @property
     def name(self) -> str:
@@ -139,7 +141,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def unfair_to(line: Line, most: int = _NAMED) -> str:
-    """Whom a metric is unfair to, gravest first: Roma -0.54, Sikh -0.47, 6 more and 15 words.
+    """Whom a metric is unfair to, gravest first: Roma -0.54, Sikh -0.47, 6 more groups and 15 words.
 
     Groups stand before single words, and effects in lost words before those in other units.
     """
@@ -151,19 +153,23 @@ def unfair_to(line: Line, most: int = _NAMED) -> str:
     named = groups or words
     parts = [f"{name} {sizes[name]}" for name in named[:most]]
     if len(named) > most:
-        parts.append(f"{len(named) - most} more")
+        parts.append(_count(len(named) - most, "more group" if groups else "more word"))
     if groups and words:
-        parts.append(f"{len(words)} word{'' if len(words) == 1 else 's'}")
+        parts.append(_count(len(words), "word"))
     return listed(parts)
 
 
-def fairness_of(line: Line) -> str:
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def fairness_of(line: Line, most: int = _NAMED) -> str:
     """Whom a metric is unfair to, and of how many questions the answer is known."""
     if not line.fairness.total:
         return ""
     settled = f"{line.fairness.settled} of {line.fairness.total} settled"
     if line.unfair:
-        return f"{unfair_to(line)} ({settled})"
+        return f"{unfair_to(line, most)} ({settled})"
     return f"unknown ({settled})" if line.fairness.is_unsettled else f"nobody found ({settled})"
 
 
@@ -209,7 +215,7 @@ def table_rows(ranking: Ranking) -> list[dict[str, str]]:
             "other words": with_interval(line.contrast),
             "people": people_of(line),
             "blind to": blind_to(line),
-            "unfair to (in lost words)": fairness_of(line),
+            UNFAIR: fairness_of(line),
             "texts/s": number(line.speed),
         }
         for line in ranking.lines
@@ -222,8 +228,8 @@ def caption(ranking: Ranking) -> str:
     """What the numbers of the table are, of what and how many."""
     name = ranking.name[:1].upper() + ranking.name[1:]
     if not ranking.items:
-        return f"{name}: too few errors that change the meaning were decided by every metric"
-    asked = "of 100 decisions between a sound text and one whose meaning an error changed"
+        return f"{name}: too few planted errors that change the meaning were decided by every metric"
+    asked = "of 100 decisions between a sound text and one whose meaning a planted error changed"
     return f"{name}: {asked}, how many each metric gets right (50 is a coin); {counted(ranking)}"
 
 

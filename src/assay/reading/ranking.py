@@ -7,7 +7,7 @@ metric stands behind those that decide surely better on the same items; metrics 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePath
@@ -91,7 +91,7 @@ def _owners(run: StoredRun) -> dict[str, set[bool]]:
 
 def _texts(run: StoredRun, is_own: Collection[bool]) -> str:
     """Whose texts a table is about."""
-    embedded = f"embedded {language_name(_embedded_language(run))} texts"
+    embedded = f"the {language_name(_embedded_language(run))} texts that come with assay"
     return " and ".join(["your texts"] * (True in is_own) + [embedded] * (False in is_own))
 
 
@@ -140,7 +140,8 @@ def _table(run: StoredRun, lines: Sequence[Line], rankable: Collection[str], tas
     ranked_by = [order for name, order in orders.items() if name in _RANKED_BY and order.n]
     kinds = {slice_.rpartition("/")[2] for slice_ in shared["slice"]}
     lines = _with_ranks(completed, ranked_by)
-    return Ranking(task, False, lines, len(kinds), shared.height, unnoticed=errors.unnoticed(task))
+    unnoticed = errors.unnoticed(task, {line.metric for line in lines if line.rank is not None})
+    return Ranking(task, False, lines, len(kinds), shared.height, unnoticed=unnoticed)
 
 
 def _completed(line: Line, orders: Mapping[str, Order], errors: _Errors) -> Line:
@@ -176,14 +177,13 @@ class _Errors:
         surely = [row for row in false if row["ci_high"] is not None and row["ci_high"] < COIN]
         return tuple(sorted(surely, key=lambda row: float(row["ci_high"])))
 
-    def unnoticed(self, task: str) -> tuple[str, ...]:
-        """The kinds of error to which every metric is blind, with their task where there are several."""
-        metrics = self.meaning.keys() | self.form.keys()
-        if len(metrics) < FEWEST_METRICS:
+    def unnoticed(self, task: str, ranked: Set[str]) -> tuple[str, ...]:
+        """The kinds of error to which every ranked metric is blind, with their tasks if there are several."""
+        if len(ranked) < FEWEST_METRICS:
             return ()
         judged = chain(*self.meaning.values(), *self.form.values())
         failures = grouped(rows_with(judged, verdict="fail"), _place_of)
-        shared = [rows[0] for rows in failures.values() if {row["metric"] for row in rows} == metrics]
+        shared = [rows[0] for rows in failures.values() if ranked <= {row["metric"] for row in rows}]
         shared.sort(key=lambda row: str(row["slice"]))
         return tuple(dict.fromkeys(_kind(row, task) for row in shared))
 

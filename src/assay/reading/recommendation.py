@@ -3,13 +3,13 @@
 Metrics that are tied in a task are told apart by their order over all tasks, which rests on many more
 decisions; those that are tied there too by whom they are unfair to, then by their numbers, then by speed.
 Nothing is recommended that an expert of the task would not accept: not on few kinds of error, not from one
-metric, not where it prefers a false text to a sound one, cannot be told from a coin, or where one good text
-says little about another and agreement with people is unknown.
+metric, not where it prefers a false text to a sound one or cannot be told from a coin, and not where its
+agreement with people was not measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,13 +21,13 @@ from assay.core import Estimate
 from assay.files import toml_file
 from assay.grouping import grouped
 from assay.reading.answers import subject_of
-from assay.reading.lines import EVERYTHING, Line, Ranking, listed, unfair_to
+from assay.reading.lines import EVERYTHING, SIGNS, Line, Ranking, fairness_of, listed
 
 FEWEST_KINDS = 5  # kinds of error below which nothing is recommended: one paper's table has more
 FEWEST_METRICS = 2  # to recommend one of them
 COIN = 50.0  # right order of a metric that tosses a coin
 _ALIKE = 1.0  # of 100 decisions: a difference that nobody would notice
-_MOST_TIED = 3  # tied metrics that are named
+_MOST_TIED = 8  # tied metrics that are named
 _TASKS: Mapping[str, Mapping[str, str]] = toml_file("report", "tasks")
 
 
@@ -42,22 +42,21 @@ def advised(tables: Sequence[Ranking]) -> list[Ranking]:
 
 def recommended(ranking: Ranking, overall: Mapping[str, int]) -> Ranking:
     """The ranking with its recommendation; `overall` has the rank of metrics over all tasks."""
-    if objection := _too_little(ranking):
-        return _unknown(ranking, objection)
     top = _Top(ranking)
+    if objection := _too_little(ranking):
+        return _unknown(ranking, objection, top.lines)
     if not top.fit:
         return _refused(ranking, top)
-    best = min(top.fit, key=lambda line: _preference(line, overall))
+    criteria = _criteria(overall)
+    best = min(top.fit, key=lambda line: tuple(value_of(line) for value_of in criteria.values()))
     reasons = [
         f"{'Best over all tasks: ' if ranking.task == EVERYTHING else ''}{_praise(best)}",
-        _tied(best, [line for line in top.fit if line is not best], overall),
+        _tied(best, top.good, criteria),
         *map(_passed_over, top.unsafe),
-        _misled(best),
-        _unread(best, ranking.task),
-        _unfair(best, f" on {ranking.language} texts" if ranking.is_own else ""),
+        _warnings([best], ranking),
     ]
-    reason = " ".join(filter(None, reasons))
-    return replace(ranking, best=best.metric, advice=_advice(ranking, best), reason=reason)
+    advice = f"Of these {len(ranking.ranked)} metrics use {best.metric} for {ranking.name}"
+    return replace(ranking, best=best.metric, advice=advice, reason=_sentences(reasons))
 
 
 @dataclass(frozen=True)
@@ -67,14 +66,17 @@ class _Top:
     ranking: Ranking
 
     @cached_property
+    def lines(self) -> list[Line]:
+        return [line for line in self.ranking.ranked if line.rank == 1]
+
+    @cached_property
     def unsafe(self) -> list[Line]:
         """Those that prefer false texts, which bars them in a single task."""
-        top = [line for line in self.ranking.ranked if line.rank == 1]
-        return [line for line in top if line.rewarded] if self.ranking.task != EVERYTHING else []
+        return [line for line in self.lines if line.rewarded and self.ranking.task != EVERYTHING]
 
     @cached_property
     def safe(self) -> list[Line]:
-        return [line for line in self.ranking.ranked if line.rank == 1 and line not in self.unsafe]
+        return [line for line in self.lines if line not in self.unsafe]
 
     @cached_property
     def good(self) -> list[Line]:
@@ -83,28 +85,28 @@ class _Top:
 
     @cached_property
     def fit(self) -> list[Line]:
-        """Of the good ones those that can be recommended: in some tasks only where people were asked."""
-        is_open = "open" in _TASKS.get(self.ranking.task, {})
-        return [line for line in self.good if line.people is not None or not is_open]
+        """Of the good ones those that can be recommended: how they agree with people was measured."""
+        return [line for line in self.good if line.people is not None]
 
 
 def _refused(ranking: Ranking, top: _Top) -> Ranking:
     """The ranking of a task for which none of the metrics at its top can be recommended."""
     if not top.safe:
-        return _not_good_enough(ranking, _highest(top.unsafe), _nobody_is_safe(ranking, top.unsafe))
+        return _not_good_enough(ranking, top.unsafe, [_nobody_is_safe(ranking, top.unsafe)])
     if not top.good:
         leader = _highest(top.safe)
-        return _not_good_enough(ranking, leader, f"{_shortcoming(leader)} {_praise(leader)}")
-    why = f"without it no score says much here: {_TASKS[ranking.task]['open']}"
-    on_errors = f"On errors alone, {_praise(_highest(top.good))}"
-    return _unknown(ranking, f"Agreement with people was not measured, and {why}. {on_errors}")
+        by_merit = {"it stands first by the mean of these figures": _merit}
+        reasons = [_shortcoming(leader), _praise(leader), _tied(leader, top.safe, by_merit)]
+        return _not_good_enough(ranking, top.safe, reasons)
+    many = _TASKS.get(ranking.task, {}).get("open", "")
+    return _unknown(ranking, f"Agreement with people was not measured{many}. {_leading(top.good)}", top.good)
 
 
 def over_all(ranking: Ranking, tasks: Sequence[Ranking]) -> Ranking:
     """The ranking of all tasks, which says for which tasks to use which metric, and for which none."""
     served = grouped(tasks, lambda task: (task.best, bool(task.closest)))
     weak, unknown = served.pop(("", True), []), served.pop(("", False), [])
-    uses = [_use(metric, of_metric) for (metric, _), of_metric in served.items()]
+    uses = [f"{metric} for {_names(of_metric)}" for (metric, _), of_metric in served.items()]
     nearest = [f"{task.name} (the best: {task.closest})" for task in weak]
     parts = {
         f"use {'; '.join(uses)}": uses,
@@ -115,40 +117,28 @@ def over_all(ranking: Ranking, tasks: Sequence[Ranking]) -> Ranking:
     return replace(ranking, best=ranking.best if uses else "", advice=advice[:1].upper() + advice[1:])
 
 
-def _use(metric: str, tasks: Sequence[Ranking]) -> str:
-    """For which tasks a metric is recommended, and for which of them on errors alone."""
-    alone = [task for task in tasks if _is_on_errors_alone(task)]
-    rated = [task for task in tasks if task not in alone]
-    parts = [f"for {_names(rated)}"] * bool(rated) + [f"on errors alone for {_names(alone)}"] * bool(alone)
-    return f"{metric} {', and '.join(parts)}"
-
-
 def _names(tasks: Sequence[Ranking]) -> str:
     return listed([task.name for task in tasks])
 
 
-def _is_on_errors_alone(ranking: Ranking) -> bool:
-    """Whether nothing is known of how the recommended metric agrees with people."""
-    return any(line.metric == ranking.best and line.people is None for line in ranking.lines)
-
-
-def _advice(ranking: Ranking, best: Line) -> str:
-    """The recommendation in one sentence, which says on what it rests."""
-    alone = ", on errors alone: whether it agrees with people was not measured" if best.people is None else ""
-    return f"Of these {len(ranking.ranked)} metrics use {best.metric} for {ranking.name}{alone}"
-
-
-def _unknown(ranking: Ranking, reason: str) -> Ranking:
+def _unknown(ranking: Ranking, reason: str, top: Sequence[Line]) -> Ranking:
     """The ranking of a task of which too little is known to recommend a metric."""
+    reason = _sentences([reason, _warnings(top, ranking)])
     return replace(ranking, advice=f"No metric is recommended for {ranking.name}", reason=reason)
 
 
-def _not_good_enough(ranking: Ranking, leader: Line, reason: str) -> Ranking:
+def _not_good_enough(ranking: Ranking, top: Sequence[Line], reasons: Sequence[str]) -> Ranking:
     """The ranking of a task for which even the best metric decides too badly."""
+    leader, others = _highest(top), len(top) - 1
     advice = f"None of these {len(ranking.ranked)} metrics is good enough alone for {ranking.name}"
-    return replace(
-        ranking, closest=leader.metric, advice=f"{advice}; the best of them is {leader.metric}", reason=reason
-    )
+    advice += f"; the best of them is {leader.metric}"
+    advice += f", tied with {others} other{'' if others == 1 else 's'}" if others else ""
+    reason = _sentences([*reasons, _warnings([leader], ranking)])
+    return replace(ranking, closest=leader.metric, advice=advice, reason=reason)
+
+
+def _sentences(parts: Sequence[str]) -> str:
+    return " ".join(filter(None, parts))
 
 
 def _highest(lines: Sequence[Line]) -> Line:
@@ -179,9 +169,18 @@ def _decide_alike(ranked: Sequence[Line]) -> bool:
     return is_level and {line.rank for line in ranked} == {1} and len(set(map(_unfairness, ranked))) == 1
 
 
-def _preference(line: Line, overall: Mapping[str, int]) -> tuple[Any, ...]:
-    """By what tied metrics are told apart, the smallest first: the surest evidence stands first."""
-    return overall.get(line.metric, np.inf), _unfairness(line), -line.merit, -(line.speed or 0.0)
+def _criteria(overall: Mapping[str, int]) -> dict[str, Callable[[Line], Any]]:
+    """By what tied metrics are told apart, the surest evidence first; the smallest value wins."""
+    return {
+        "over all tasks it decides better": lambda line: overall.get(line.metric, np.inf),
+        "what decides is fairness": _unfairness,
+        "it stands first by the mean of these figures": _merit,
+        "it is the fastest of them": lambda line: -(line.speed or 0.0),
+    }
+
+
+def _merit(line: Line) -> float:
+    return -line.merit
 
 
 def _unfairness(line: Line) -> tuple[bool, float, int]:
@@ -216,18 +215,15 @@ def _passed_over(line: Line) -> str:
 def _shortcoming(best: Line) -> str:
     """Why one of the best metrics is not to be recommended; empty where nothing is held against it."""
     if _end(best.errors, 1) < BAR:
-        return (
-            "Even the best is right in fewer than three of four decisions where an error changes the meaning."
-        )
+        few = "surely fewer than three of four decisions"
+        return f"It is right in {few} where a planted error changes the meaning."
     coins = {
-        "where an error changes the meaning": best.errors,
+        "where a planted error changes the meaning": best.errors,
         "where the sound text is reworded": best.reworded,
         "when it decides between texts that people rated": best.people,
     }
     tossed = [words for words, order in coins.items() if order is not None and _end(order, 0) <= COIN]
-    if tossed:
-        return f"Even the best cannot be told from a coin {listed(tossed)}."
-    return ""
+    return f"It cannot be told from a coin {listed(tossed)}." if tossed else ""
 
 
 def _end(order: Estimate | None, side: int) -> float:
@@ -241,7 +237,7 @@ def _praise(line: Line) -> str:
     """What a metric decides rightly, of 100."""
     parts = []
     if line.errors is not None:
-        parts.append(f"{line.errors.value:.0f} of 100 decisions where an error changes the meaning")
+        parts.append(f"{line.errors.value:.0f} of 100 decisions where a planted error changes the meaning")
     if line.reworded is not None:
         parts.append(f"{line.reworded.value:.0f} where the sound text is reworded too")
     if line.rated is not None:
@@ -250,44 +246,94 @@ def _praise(line: Line) -> str:
     return f"{line.metric} is right in {listed(parts)}." if parts else ""
 
 
-def _tied(best: Line, others: Sequence[Line], overall: Mapping[str, int]) -> str:
-    """With whom a metric is tied, and what tells it from them."""
+def _figures(line: Line) -> str:
+    """What a metric decides rightly, as numbers: `97 and 75`."""
+    known = [order for order in (line.errors, line.reworded, line.people) if order is not None]
+    return listed([f"{order.value:.0f}" for order in known])
+
+
+def _with_figures(lines: Sequence[Line]) -> str:
+    """Metrics with their figures; of many, how many more there are."""
+    named = [f"{line.metric} ({_figures(line)})" for line in lines[:_MOST_TIED]]
+    rest = len(lines) - len(named)
+    return listed([*named, *([f"{rest} more"] if rest else [])])
+
+
+def _leading(lines: Sequence[Line]) -> str:
+    """Which metrics lead on planted errors, where nothing is known of people."""
+    if len(lines) == 1:
+        return f"On planted errors {lines[0].metric} leads. {_praise(lines[0])}"
+    counted = (
+        "of 100 decisions where a planted error changes the meaning, and where the sound text is reworded too"
+    )
+    return f"On planted errors {len(lines)} metrics are tied (right {counted}): {_with_figures(lines)}."
+
+
+def _tied(best: Line, top: Sequence[Line], criteria: Mapping[str, Callable[[Line], Any]]) -> str:
+    """With whom a metric is tied, and the first criterion that tells it from all of them."""
+    others = [line for line in top if line is not best]
     if not others:
         return ""
-    names = [line.metric for line in others[:_MOST_TIED]]
-    names += [f"{len(others) - _MOST_TIED} more"] if len(others) > _MOST_TIED else []
-    ranks = [overall.get(line.metric, np.inf) for line in others]
-    if overall.get(best.metric, np.inf) < min(ranks):
-        how = "over all tasks it decides better"
-    elif all(_unfairness(best) < _unfairness(line) for line in others):
-        how = "it is the fairest of them"
-    else:
-        how = "little tells them apart"
-    return f"Here it is tied with {listed(names)}; {how}."
+    deciding = [
+        words
+        for words, value_of in criteria.items()
+        if all(value_of(best) < value_of(line) for line in others)
+    ]
+    how = next(iter(deciding), "little tells them apart")
+    if how == "what decides is fairness":
+        theirs = listed([_lost(line) for line in others[:_MOST_TIED]])
+        how += f": in lost words its unfair effects add up to {_lost(best)}, theirs to {theirs}"
+    return f"By these figures it is tied with {_with_figures(others)}; {how}."
 
 
-def _misled(line: Line) -> str:
+def _lost(line: Line) -> str:
+    """The sum of unfair effects in lost words, where enough is known of them."""
+    is_unknown, lost, _ = _unfairness(line)
+    return "an unknown sum" if is_unknown else f"{lost:.1f}"
+
+
+def _warnings(lines: Sequence[Line], ranking: Ranking) -> str:
+    """What a reader of a verdict must know of the metrics that it names."""
+    where = f" on {ranking.language} texts" if ranking.is_own else ""
+    return _sentences([_misled(lines), _unread(lines, ranking.task), _unfair(lines, where)])
+
+
+def _who(some: Sequence[Line], lines: Sequence[Line]) -> str:
+    """Some of the metrics that a verdict names, as the subject of a sentence."""
+    return f"{len(some)} of them" if len(some) < len(lines) else "it" if len(lines) == 1 else "they"
+
+
+def _misled(lines: Sequence[Line]) -> str:
     """The warning where a false text in nearly the same words wins against a right one in other words."""
-    if line.contrast is None or line.contrast.ci is None or line.contrast.ci[1] >= COIN:
+    misled = [line for line in lines if _end(line.contrast, 1) < COIN]
+    if not misled:
         return ""
-    share = 100 - line.contrast.value
-    which = "a false near-copy to a right text in quite other words"
-    return f"Beware: it prefers {which} in {share:.0f} of 100 cases."
+    shares = [100 - line.contrast.value for line in misled if line.contrast is not None]
+    cases = " to ".join(dict.fromkeys(f"{share:.0f}" for share in (min(shares), max(shares))))
+    prefer = f"{_who(misled, lines)} prefer{'s' if len(misled) == 1 else ''}"
+    return f"Beware: {prefer} a false near-copy to a right text in quite other words in {cases} of 100 cases."
 
 
-def _unread(line: Line, task: str) -> str:
-    """What the metric does not read, so that nothing is checked against it."""
+def _unread(lines: Sequence[Line], task: str) -> str:
+    """What the metrics do not read, so that nothing is checked against it."""
     source = _TASKS.get(task, {}).get("source")
-    if source is None or not line.needs or line.needs & {"source", "image"}:
+    unread = [line for line in lines if line.needs and not line.needs & {"source", "image"}]
+    if source is None or not unread:
         return ""
-    return f"It does not read {source}: what the references leave out goes unchecked."
+    who, do = _who(unread, lines), "does" if len(unread) == 1 else "do"
+    unchecked = (
+        "what the references leave out goes unchecked, and a right detail that none has counts against a text"
+    )
+    return f"{who.capitalize()} {do} not read {source}: {unchecked}."
 
 
-def _unfair(line: Line, where: str) -> str:
-    """The price of a metric: whom it is unfair to, and `where` that was measured."""
-    if not line.fairness.total:
-        return "Whom it is unfair to was not measured."
-    settled = f"{line.fairness.settled} of {line.fairness.total} questions of fairness{where} are settled"
-    if not line.unfair:
-        return f"It was found unfair to nobody{where}; {settled}."
-    return f"Its price, in lost words{where}: it is unfair to {unfair_to(line)}; {settled}."
+def _unfair(lines: Sequence[Line], where: str) -> str:
+    """The price of metrics: whom they are unfair to, and `where` that was measured."""
+    most = 2 if len(lines) == 1 else 1
+    priced = grouped(lines[:_MOST_TIED], lambda line: fairness_of(line, most) or "not measured")
+    if not priced:
+        return ""
+    (first, *others) = priced
+    named = [f"{words} for {listed([line.metric for line in those])}" for words, those in priced.items()]
+    price = "; ".join(named) if others else first
+    return f"Price in fairness, in lost words{where} ({SIGNS}): {price}."

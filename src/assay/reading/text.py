@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from assay.core import Statistic
-from assay.reading.verdicts import JudgedRow
+from assay.reading.verdicts import JudgedRow, is_check, rows_with
 
 ROUNDING = 1e-9
 
@@ -67,6 +68,21 @@ def sentence(row: JudgedRow) -> str:
         return str(row["sentence"])
     what = f"{statistic_in_words(row['statistic'])} is {amount(row['value'], row.declared)}"
     return f"{row['metric']}, {row.info.title} ({row['slice']}): {what}."
+
+
+def sentence_of_all(row: JudgedRow, rows: Iterable[JudgedRow]) -> str:
+    """The sentence of a finding; said once of all metrics where every one that was asked fails there."""
+    asked = [other for other in rows if is_check(other) and _subject(other) == _subject(row)]
+    told, metric = sentence(row), str(row["metric"])
+    if len(asked) < 2 or len(rows_with(asked, verdict="fail")) < len(asked) or not told.startswith(metric):
+        return told
+    shared = told.removeprefix(metric).removesuffix(".")
+    return f"Every metric that was asked{shared} (the figure is that of {metric})."
+
+
+def _subject(row: JudgedRow) -> tuple[object, ...]:
+    """What a finding is about, whatever the metric."""
+    return row.place, row["statistic"], row["versus"]
 
 
 def expectation(row: JudgedRow) -> str:

@@ -10,17 +10,21 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any, TypeVar
 
 from assay.core import Chart, Statistic
 from assay.errors import CacheError
 from assay.files import toml_file
+from assay.grouping import grouped
 from assay.reading.results import StoredRun
 from assay.vocabulary import QUESTION_ALIASES, QUESTIONS, Question
 
 _Element = TypeVar("_Element")
 _Key = TypeVar("_Key")
 Slice = tuple[str, str]  # audit, slice
+# The tasks of which one good answer says little about another.
+_MANY_ANSWERS = {task for task, facts in toml_file("report", "tasks").items() if "open" in facts}
 QUESTION_TITLES: dict[Question, str] = toml_file("report", "words")["titles"]
 
 
@@ -170,11 +174,17 @@ def gravest_failures(rows: Iterable[JudgedRow]) -> list[JudgedRow]:
 
 
 def worst(rows: Iterable[JudgedRow], most: int = 3) -> list[JudgedRow]:
-    """The gravest failures among the rows: of different audits, metrics and defects where possible."""
+    """The gravest failures among the rows: of different audits, metrics and defects where possible.
+
+    Where many answers are good, the reference may be another answer than the sound text, so that an example
+    shows little: findings of such a task are named only where there are too few others. No slice is named
+    twice: what several metrics share is said once.
+    """
     chosen: list[JudgedRow] = []
-    failed = gravest_failures(rows)
-    for keys in ("audit metric", "audit", "metric defect sentence", "defect sentence", "sentence"):
-        for row in failed:
+    by_task = grouped(gravest_failures(rows), lambda row: row.start in _MANY_ANSWERS)
+    keys_in_turn = ("audit metric", "audit", "metric defect sentence", "defect sentence", "slice sentence")
+    for is_open, keys in product((False, True), keys_in_turn):
+        for row in by_task.get(is_open, ()):
             repeated = any(_aspect(row, key) == _aspect(one, key) for one in chosen for key in keys.split())
             if len(chosen) < most and not repeated and row not in chosen:
                 chosen.append(row)

@@ -41,6 +41,7 @@ from assay.reading.text import (
     number,
     probability,
     sentence,
+    sentence_of_all,
     statistic_in_words,
 )
 from assay.reading.verdicts import (
@@ -174,14 +175,14 @@ def _gravest(rows: Sequence[JudgedRow], tasks: Sequence[str]) -> dict[str, list[
     for task in tasks or [EVERYTHING]:
         others = {*tasks} - {task, EVERYTHING}
         about = [row for row in rows if task == EVERYTHING or row["slice"].partition("/")[0] not in others]
-        by_task[task] = [_with_example(row, places[id(row)]) for row in worst(about)]
+        by_task[task] = [_with_example(row, rows, places[id(row)]) for row in worst(about)]
     return by_task
 
 
-def _with_example(row: JudgedRow, place: int) -> dict[str, Any]:
+def _with_example(row: JudgedRow, rows: Sequence[JudgedRow], place: int) -> dict[str, Any]:
     """A finding as a card shows it."""
     return {
-        "row": row, "place": place, "title": row.info.title, "sentence": sentence(row),
+        "row": row, "place": place, "title": row.info.title, "sentence": sentence_of_all(row, rows),
         "expected": expectation(row), "offensive": row.info.question == "fairness",
         "measured": amount(row["value"], row.declared),
     }  # fmt: skip

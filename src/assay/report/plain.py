@@ -14,7 +14,7 @@ from assay.reading.lines import caption, sources, table_rows
 from assay.reading.names import shown
 from assay.reading.ranking import rankings
 from assay.reading.results import StoredRun
-from assay.reading.text import ROUNDING, number, probability, sentence, shown_verdict
+from assay.reading.text import ROUNDING, number, probability, sentence_of_all, shown_verdict
 from assay.reading.verdicts import QUESTION_TITLES, rows_of, worst
 from assay.vocabulary import QUESTIONS
 
@@ -88,7 +88,8 @@ def _table(run: StoredRun) -> list[tuple[str, ...]]:
 def summary(run: StoredRun) -> str:
     """The answers of each metric in a table, and the gravest findings in words, in Markdown."""
     run = shown(run)
-    gravest = [f"- {_cell(sentence(row))}" for row in worst(rows_of(run))]
+    rows = rows_of(run)
+    gravest = [f"- {_cell(sentence_of_all(row, rows))}" for row in worst(rows)]
     ranked = rankings(run)
     about = [f"{_cell(line)}\n" for line in (headlines(run) if ranked else [])]
     rated = [f"{sources(ranking)}\n" for ranking in ranked[:1] if sources(ranking)]
