@@ -129,10 +129,11 @@ def unranked() -> list[str]:
 
 def leaderboard_cells(line: Line, folder: str) -> tuple[str, ...]:
     metric = line.metric
+    nobody = "unknown" if line.fairness.is_unsettled else "nobody found"
     numbers = (line.errors, line.reworded, line.contrast, line.form, line.people)
     return (
         str(line.rank), f"[{metric}]({folder}/{slug(metric)}.md)" if folder else metric,
-        *map(with_half_width, numbers), unfair_to(line, 1) or ("nobody found" if line.fairness.settled else ""),
+        *map(with_half_width, numbers), unfair_to(line, 1) or nobody * bool(line.fairness.settled),
     )  # fmt: skip
 
 

@@ -95,6 +95,14 @@ def test_a_constant_is_a_coin_and_a_transformation_changes_nothing(data: Path) -
     assert plain == stretched
 
 
+def test_the_example_is_the_wrong_text_nearest_to_a_reference(tmp_path: Path) -> None:
+    rows = [_row(number) for number in range(20)]
+    for row in rows[:19]:
+        row["references"] = ["quite another reference"]
+    order = table(asked(Contrast((written(tmp_path / "own.jsonl", rows),)), WordCount()), "right_order")
+    assert "i19" in order["own/contrast"].evidence[0]
+
+
 def test_a_set_metric_is_asked_by_task(data: Path) -> None:
     order = table(asked(Contrast((data,)), MeanReader()), "right_order")
     assert {slice_: finding.verdict for slice_, finding in order.items()} == {

@@ -14,7 +14,7 @@ from assay.reading.answers import answers
 from assay.reading.evidence import examples, wanted_roles
 from assay.reading.names import shown, shown_names
 from assay.reading.results import cases_frame
-from assay.reading.text import amount, number
+from assay.reading.text import amount, number, sentence_of_all
 from assay.reading.verdicts import rows_of, worst
 from assay.report import render
 from assay.report.card import as_markdown, make_card
@@ -148,3 +148,22 @@ def test_the_gravest_findings_are_of_different_defects() -> None:
         "summaries/synonyms",
         "translation/negate",
     ]
+
+
+def test_what_all_metrics_share_is_said_once_and_of_all() -> None:
+    shared = [effect(name, "t/negate", "change", 80 - place) for place, name in enumerate("ab")]
+    rows = rows_of(judged_run({Checklist(): shared}))
+    gravest = worst(rows)
+    assert [row["metric"] for row in gravest] == ["a"]
+    told = sentence_of_all(gravest[0], rows)
+    assert told.startswith("Every metric that was asked ")
+    assert told.endswith(" (the figure is that of a).")
+    rows = rows_of(judged_run({Checklist(): [shared[0], effect("b", "t/negate", "change", -90)]}))
+    assert sentence_of_all(worst(rows)[0], rows).startswith("a ")
+
+
+def test_findings_of_tasks_with_many_good_answers_are_the_last_of_the_gravest() -> None:
+    planted = [effect("a", "dialogue/negate", "change", 90), effect("b", "translation/typos", "change", 60)]
+    rows = rows_of(judged_run({Checklist(): planted}))
+    assert [row["slice"] for row in worst(rows, 1)] == ["translation/typos"]
+    assert len(worst(rows)) == 2
