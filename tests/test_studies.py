@@ -13,9 +13,10 @@ from assay.engine.session import Session
 from assay.errors import DataError, SpecError
 from assay.files import toml_file
 from assay.names.registry import audit_class
+from assay.names.spec import measure
 from assay.papers.cells import MEAN, Reading, score_runs
 from assay.papers.claims import blind_spot_catalogue, check_claim, judge
-from assay.papers.recipes import PAPERS, find_recipe
+from assay.papers.recipes import PAPERS, axes, find_recipe
 from assay.papers.study import CAREFUL, study
 from assay.papers.tables import CellPlace, Table, as_page, fill_table
 from assay.report import write_report
@@ -86,6 +87,225 @@ def test_stars_count_significance_and_nothing_else() -> None:
     assert judge(claim(stars=True, places="right"), {"t": table}, {})["answer"] == "does not hold here"
     more = judge(claim(places="left", than_places="right"), {"t": table}, {})
     assert (more["answer"], more["number"]) == ("holds", "model: 100% against 0%, 1")
+
+
+@pytest.mark.parametrize(
+    ("starred", "share", "answer"),
+    [(2, 0.5, "holds"), (1, 0.5, "does not hold here"), (1, 0.4, "holds"), (0, 0.4, "does not hold here")],
+)
+def test_a_share_of_stars_is_compared_with_a_number(starred: int, share: float, answer: str) -> None:
+    """One star of two is not more than half of them."""
+    figures = [Reading(1.0, p_value=0.001 if number < starred else 0.5) for number in range(2)]
+    table = planted(model=dict(zip(("left", "right"), figures, strict=True)))
+    assert judge(claim(places=["left", "right"], star_share=share), {"t": table}, {})["answer"] == answer
+    assert judge(claim(places="absent", star_share=share), {"t": table}, {})["answer"] == "cannot tell"
+
+
+CHANGED, UNCHANGED = Reading(-0.2, -0.3, -0.1, 50), Reading(0.1, -0.1, 0.3, 50)
+
+
+@pytest.mark.parametrize(
+    ("figure", "share", "answer"),
+    [
+        (CHANGED, "every", "holds"),
+        (CHANGED, "none", "does not hold here"),
+        (UNCHANGED, "every", "does not hold here"),
+        (UNCHANGED, "none", "holds"),  # an interval that includes 0 is no significant change
+        (Reading(0.0, n=50), "none", "holds"),  # nothing changed at all
+        (Reading(0.1, n=50), "none", "cannot tell"),  # no interval
+    ],
+)
+def test_significance_is_read_from_the_interval(figure: Reading, share: str, answer: str) -> None:
+    table = planted(model={"left": figure})
+    assert judge(claim(significant=True, share=share), {"t": table}, {})["answer"] == answer
+
+
+@pytest.mark.parametrize(
+    ("left", "answer"),
+    [
+        (Reading(5.1, 5.05, 5.15, 9), "holds"),
+        (Reading(4.9, 4.85, 4.95, 9), "holds"),
+        (Reading(5.2, 4.8, 5.6, 9), "cannot tell"),
+        (Reading(6.0, 5.9, 6.1, 9), "does not hold here"),
+        (Reading(4.0, 3.9, 4.1, 9), "does not hold here"),  # a difference the other way is one, too
+    ],
+)
+def test_a_margin_has_two_sides(left: Reading, answer: str) -> None:
+    table = planted(model={"left": left, "right": Reading(5.0, 4.95, 5.05, 9)})
+    rule = claim(places="left", at_place="right", within=0.3)
+    assert judge(rule, {"t": table}, {})["answer"] == answer
+
+
+@pytest.mark.parametrize(
+    ("figure", "answer"),
+    [
+        (Reading(0.0, -0.004, 0.004, 9), "holds"),
+        (Reading(-0.005, -0.02, 0.01, 9), "cannot tell"),
+        (Reading(-0.05, -0.06, -0.04, 9), "does not hold here"),
+    ],
+)
+def test_an_unchanged_f_does_not_fall(figure: Reading, answer: str) -> None:
+    """The F of *blind* does not fall if it surely keeps within the margin; it need not rise."""
+    assert _judged("blind", "BERTScore's F", "bertscore-f", "50% cut", figure) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "place", "figure", "answer"),
+    [
+        ("ROUGE-2 and", "rouge2", "truncation", Reading(0.0, n=9), "holds"),  # no fall at one level
+        ("ROUGE-2 and", "rouge2", "truncation", Reading(-0.1, n=9), "does not hold here"),
+        ("ROUGE-2 and", "rouge1", "truncation", Reading(0.1, n=9), "cannot tell"),
+        ("MAUVE on ELECTRA passes", "mauve:model=electra", "sentence switching", Reading(-0.1), "holds"),
+        ("MAUVE on ELECTRA passes", "mauve:model=electra", "sentence switching", Reading(0.1), "does not hold here"),
+        ("MAUVE on ELECTRA passes", "mauve:model=gpt2", "sentence switching", Reading(0.1), "cannot tell"),
+        ("MAUVE on GPT-2 and", "mauve:model=gpt2", "sentence switching", Reading(0.1), "holds"),
+        ("MAUVE on GPT-2 and", "mauve:model=gpt2", "sentence switching", Reading(-0.1), "does not hold here"),
+        ("BERTScore's and", "bartscore-r", "difference", SURE, "holds"),
+        ("BERTScore's and", "bartscore-r", "difference", LOW, "does not hold here"),
+        ("BERTScore's and", "bartscore-r", "difference", NEAR, "cannot tell"),
+    ],
+)  # fmt: skip
+def test_claims_of_blind_ask_whom_they_name(
+    text: str, metric: str, place: str, figure: Reading, answer: str
+) -> None:
+    assert _judged("blind", text, metric, place, figure) == answer
+
+
+def _judged(paper: str, text: str, metric: str, place: str, figure: Reading) -> str:
+    """What is found of the claim of a paper that begins so, if a metric has this figure."""
+    rule = next(one for one in STUDIES[paper]["claim"] if one["text"].startswith(text))
+    spec = {"id": rule["table"], "where": "Figure"}
+    table = Table(spec, (CellPlace(place, "run", "s", "score"),), {metric: {place: figure}})
+    return str(judge(rule, {rule["table"]: table}, {})["answer"])
+
+
+@pytest.mark.parametrize(
+    ("encoder", "gpt2", "answer"),
+    [(0.5, 0.95, "holds"), (0.8, 0.1, "does not hold here"), (None, 0.1, "cannot tell")],
+)
+def test_mauve_on_gpt2_is_no_encoder(encoder: float | None, gpt2: float, answer: str) -> None:
+    """Only the encoder must lose .3 of .96; what GPT-2 loses is another claim."""
+    rule = next(one for one in STUDIES["blind"]["claim"] if one["text"].startswith("MAUVE on an encoder"))
+    values = {"mauve:model=roberta-large": encoder, "mauve:model=gpt2-large": gpt2}
+    figures = {
+        metric: {"Gold": Reading(0.96), "Shuffle-Start": Reading(value)}
+        for metric, value in values.items()
+        if value is not None
+    }
+    places = tuple(CellPlace(label, "run", "s", "score") for label in ("Gold", "Shuffle-Start"))
+    table = Table({"id": "table 2", "where": "Table 2"}, places, figures)
+    assert judge(rule, {"table 2": table}, {})["answer"] == answer
+
+
+def test_an_adapter_is_compared_with_its_own_metric() -> None:
+    """Not with another one that happens to be there."""
+    rule = claim(metrics="*adapter=*", than_without="adapter", places="left", sign="<")
+    figures = {"a:model=x": {"left": SURE}, "a:adapter=fair,model=x": {"left": LOW}, "b": {"left": LOW}}
+    assert judge(rule, {"t": planted(**figures)}, {})["answer"] == "holds"
+    swapped = {"a": {"left": LOW}, "a:adapter=fair": {"left": SURE}, "b": {"left": Reading(9.0, 8.9, 9.1)}}
+    assert judge(rule, {"t": planted(**swapped)}, {})["answer"] == "does not hold here"
+    near = {"a": {"left": SURE}, "a:adapter=fair": {"left": Reading(4.9, 3.9, 5.9, 100)}}
+    assert judge(rule, {"t": planted(**near)}, {})["answer"] == "cannot tell"
+    alone = planted(**{"a:adapter=fair": {"left": LOW}, "b": {"left": SURE}})
+    assert "not measured" in judge(rule, {"t": alone}, {})["why"]
+
+
+@pytest.mark.parametrize(
+    ("values", "answer"),
+    [
+        ({"a": 5.0, "a:model=x": 6.0, "b": 9.0}, "holds"),  # paradigms 3.5 apart, backbones 1
+        ({"a": 2.0, "a:model=x": 8.0, "b": 6.0}, "does not hold here"),  # paradigms 1, backbones 6
+        ({"a": 5.0, "b": 9.0}, "cannot tell"),  # one backbone each
+        ({"a": 5.0, "a:model=x": 6.0}, "cannot tell"),  # one paradigm
+    ],
+)
+def test_paradigms_are_compared_with_backbones(values: dict[str, float], answer: str) -> None:
+    table = planted(**{metric: {"left": Reading(value)} for metric, value in values.items()})
+    paradigms = {"a": "matching", "a:model=x": "matching", "b": "regression"}
+    assert judge(claim(than_backbones=True, places="left"), {"t": table}, paradigms)["answer"] == answer
+
+
+@pytest.mark.parametrize(
+    ("right", "answer"),
+    [
+        (Reading(0.1, 0.0, 0.2, 9), "holds"),  # low on one criterion at least
+        (Reading(0.5, 0.4, 0.6, 9), "does not hold here"),
+        (Reading(0.3, 0.2, 0.4, 9), "cannot tell"),
+    ],
+)
+def test_a_metric_counts_by_one_place_that_is_as_claimed(right: Reading, answer: str) -> None:
+    table = planted(model={"left": Reading(0.6, 0.5, 0.7, 9), "right": right})
+    judged = judge(claim(any_place=True, bound=0.3, sign="<"), {"t": table}, {})
+    assert judged["answer"] == answer
+    assert judged["number"].startswith("model, right")
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "answer"),
+    [(3.0, 2.0, "holds"), (1.0, 2.0, "does not hold here"), (2.2, 2.0, "cannot tell")],
+)
+def test_places_are_compared_together(near: float, far: float, answer: str) -> None:
+    """Two blocks near the token against one further away: half widths of .2 and .2 beside .1."""
+    places = tuple(CellPlace(label, "run", label, "attention") for label in ("near", "nearer", "far"))
+    figures = {
+        "near": Reading(near / 2, near / 2 - 0.2, near / 2 + 0.2, 9),
+        "far": Reading(far, far - 0.1, far + 0.1),
+    }
+    table = Table({"id": "t", "where": "Table 0"}, places, {"model": {**figures, "nearer": figures["near"]}})
+    rule = claim(places="near*", than_sum=["far"])
+    assert judge(rule, {"t": table}, {})["answer"] == answer
+
+
+def test_a_share_and_an_exception_are_counted() -> None:
+    """Nine of ten; METEOR's figure is left out."""
+    figures = {f"m{number}": {"left": SURE if number else LOW} for number in range(10)}
+    table = planted(**figures, meteor={"left": LOW})
+    assert judge(claim(share=0.9, **{"except": "meteor*"}), {"t": table}, {})["answer"] == "holds"
+    assert judge(claim(share=0.9), {"t": table}, {})["answer"] == "does not hold here"
+    undecided = planted(**figures | {"m1": {"left": NEAR}})
+    assert judge(claim(share=0.9), {"t": undecided}, {})["answer"] == "cannot tell"
+
+
+def _paradigm(spec: str) -> str:
+    """The paradigm that the papers give a metric: FrugalScore's is generation."""
+    return "generation" if spec.startswith("frugalscore") else measure(spec).metric.paradigm
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name", "at_least"),
+    [
+        ("assoc:table3", "tables 3 and 8", 4),
+        ("assoc:table8", "tables 3 and 8", 2),
+        ("assoc:table5", "table 5", 4),
+        ("unfair:table6", "table 6", 4),
+        ("unfair:table6", "table 6, embedded pairs", 5),
+        ("unfair:table9", "table 9", 1),
+        ("checklist:figure7b", "figure 7b", 4),
+    ],
+)
+def test_claims_hold_on_the_papers_own_figures(recipe: str, name: str, at_least: int) -> None:
+    """A claim that the table of its own paper refutes says more than the paper does."""
+    published = find_recipe(recipe)
+    line, across = axes(published)
+    specs = {
+        getattr(cell, line): cell.metric.removeprefix("multeval-").replace("py-rouge-l", "rougeL")
+        for cell in published.cells
+        if cell.metric and not cell.of
+    }
+    figures: dict[str, dict[str, Reading]] = {}
+    for cell in published.cells:
+        if spec := specs.get(getattr(cell, line)):
+            p_value = 0.001 if cell.published.endswith("*") else 0.5
+            exactly = Reading(cell.number, cell.number, cell.number, 100, p_value)
+            figures.setdefault(spec, {})[getattr(cell, across)] = exactly
+    labels = dict.fromkeys(label for found in figures.values() for label in found)
+    places = tuple(CellPlace(label, "run", label, "score") for label in labels)
+    table = Table({"id": name, "where": name}, places, figures)
+    paradigms = {spec: _paradigm(spec) for spec in figures}
+    claims = [one for one in STUDIES[published.paper]["claim"] if one["table"] == name]
+    judged = {one["text"]: judge(one, {name: table}, paradigms) for one in claims}
+    assert [text for text, found in judged.items() if found["answer"] == "does not hold here"] == []
+    assert sum(found["answer"] == "holds" for found in judged.values()) >= at_least
 
 
 def test_a_blind_spot_is_confirmed_where_the_worse_text_surely_scores_no_lower() -> None:
