@@ -11,6 +11,7 @@ import pytest
 
 from assay.core import Estimate, Finding
 from assay.reading.history import history
+from assay.reading.lines import sources
 from assay.reading.ranking import EVERYTHING, rankings
 from assay.reading.results import findings_frame
 from assay.reading.text import expectation
@@ -101,6 +102,7 @@ def test_a_task_that_was_asked_on_the_users_file_is_about_the_users_texts_and_ra
     assert {metric: (rated.order.value, rated.is_public) for metric, rated in people.items()} == {
         "m": (81.0, False), "n": (72.0, False),
     }  # fmt: skip
+    assert "of texts for the same document, how many the metric orders as your ratings do" in sources(ranking)
 
 
 def test_what_nobody_notices_is_named() -> None:

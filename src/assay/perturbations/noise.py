@@ -27,6 +27,7 @@ from assay.perturbations.negation import negation
 # The release confuses these five marks.
 _PUNCTUATION = {".": ",", ",": ".", "!": ",", "?": ",", ":": "."}
 _PUNCTUATION |= {"。": "，", "，": "。", "！": "，", "？": "，", "：": "。", "،": ".", "؟": "،"}
+_JAPANESE = {"。": "、", "、": "。", "！": "、", "？": "、"}  # the comma of Japanese is that of Chinese lists
 _IN_LISTS = {",", "and", "or", "&", "/", "-", "'s", "’s", "'", "("}  # what may stand between two listed names
 # The phrases of the release, which draws the article or "some".
 _GENERIC = {PERSON: ("a", "person"), PLACE: ("a", "place"), ORGANISATION: ("an", "organization")}
@@ -274,7 +275,7 @@ def _swap_halves(parse: Text, span: Span) -> str:
 
 @dataclass(frozen=True)
 class NoisedPunctuation(Perturbation):
-    """A share of the punctuation is confused: commas become full stops, and the reverse.
+    """A share of the punctuation is confused: commas and colons become full stops, the other marks commas.
 
     Marks within numbers and addresses too: the release goes by characters, and so do its figures.
     """
@@ -289,10 +290,9 @@ class NoisedPunctuation(Perturbation):
 
     def apply(self, record: Record, rng: Random) -> str | None:
         text = record.gold
-        places = set(
-            edit.draw_each([i for i, mark in enumerate(text) if mark in _PUNCTUATION], self.level, rng)
-        )
-        return "".join(_PUNCTUATION[letter] if i in places else letter for i, letter in enumerate(text))
+        marks = _PUNCTUATION | (_JAPANESE if record.language == "ja" else {})
+        places = set(edit.draw_each([i for i, mark in enumerate(text) if mark in marks], self.level, rng))
+        return "".join(marks[letter] if i in places else letter for i, letter in enumerate(text))
 
 
 @dataclass(frozen=True)

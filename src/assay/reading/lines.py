@@ -242,7 +242,15 @@ def counted(ranking: Ranking) -> str:
 
 
 def sources(ranking: Ranking) -> str:
-    """On which public ratings the agreement with people was measured; empty where it was in this run."""
-    rated = [line.rated for line in ranking.lines if line.rated is not None and line.rated.is_public]
-    sets = list(dict.fromkeys(name for people in rated for name in people.sets))
-    return f"* agreement measured on public ratings: {listed(sets)}" if sets else ""
+    """What the column of people counts: on which public ratings, or which pairs of the user's own."""
+    rated = [line.rated for line in ranking.lines if line.rated is not None]
+    public = list(dict.fromkeys(name for people in rated if people.is_public for name in people.sets))
+    if public:
+        return f"* agreement measured on public ratings: {listed(public)}"
+    if not rated:
+        return ""
+    is_within = all(name.endswith("/by-document") for people in rated for name in people.sets)
+    if not is_within:
+        return "people: of 100 pairs of texts, how many the metric orders as your ratings do"
+    own = "people: of 100 pairs of texts for the same document, how many the metric orders as your ratings do"
+    return f"{own}; “orders … of 100 pairs” counts pairs of all texts"
