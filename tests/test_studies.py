@@ -74,6 +74,15 @@ def test_metrics_are_compared_with_the_mean_of_others() -> None:
     assert judged["number"] == "model, left 6.25 [4.84, 7.66]"
 
 
+def test_the_rule_is_told_with_its_places_and_its_bound() -> None:
+    rule = claim(metrics="m*", places="left", at_place="right", bound=-0.3, sign="<", **{"except": "mx"})
+    said = "t: every figure of m* (not mx) at left lies surely below that at right less 0.3"
+    assert judge(rule, {"t": planted()}, {})["rule"] == said
+    margin = claim(places="left", within=0.2, share=0.9)
+    said = "t: at least 90% of the figures of all metrics at left lie surely within 0.2 of 0"
+    assert judge(margin, {"t": planted()}, {})["rule"] == said
+
+
 def test_an_open_claim_says_how_many_items_would_tell() -> None:
     """Half a point with an interval of one: four times the items."""
     judged = judge(claim(places="right"), {"t": planted(model={"right": NEAR})}, {})

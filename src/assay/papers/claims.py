@@ -374,6 +374,7 @@ def _rule_in_words(claim: Mapping[str, Any], table: Table) -> str:
         )
         at = _named(claim["places"])
         return f"{table.name}: the share of figures of {whose} with p <= {STAR} is larger at {at} than {more}"
+    whose += f" at {_named(claim['places'])}" if "places" in claim else ""
     share = claim.get("share", "every")
     many, lies, has = _HOW_MANY.get(share) or (f"at least {share:.0%} of the figures", "lie", "have")
     if claim.get("stars"):
@@ -388,15 +389,18 @@ def _rule_in_words(claim: Mapping[str, Any], table: Table) -> str:
 
 def _base_in_words(claim: Mapping[str, Any]) -> str:
     """What the figures of a claim are compared with."""
+    bound = float(claim.get("bound", 0.0))
     if "than" in claim:
-        return f"the mean of {_named(claim['than'])} at the same place"
-    if "than_without" in claim:
-        return f"that of the same metric without {claim['than_without']}"
-    if "than_sum" in claim:
-        return f"those at {_named(claim['than_sum'])} together"
-    if "at_place" in claim:
-        return f"that at {claim['at_place']}"
-    return number(float(claim.get("bound", 0.0)))
+        base = f"the mean of {_named(claim['than'])} at the same place"
+    elif "than_without" in claim:
+        base = f"that of the same metric without {claim['than_without']}"
+    elif "than_sum" in claim:
+        base = f"those at {_named(claim['than_sum'])} together"
+    elif "at_place" in claim:
+        base = f"that at {claim['at_place']}"
+    else:
+        return number(bound)
+    return f"{base} {'plus' if bound > 0 else 'less'} {number(abs(bound))}" if bound else base
 
 
 def _named(wanted: str | Sequence[str]) -> str:
