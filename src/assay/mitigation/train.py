@@ -142,17 +142,19 @@ def proof_sets(job: Job) -> dict[str, list[StereotypePair]]:
 def gather(job: Job, own: Sequence[data.Material], tests: Sets) -> data.Material:
     """Embedded and the user's texts by split; whatever is tested on is left out of training."""
     pairs = data.counterfactuals([name for name in job.attributes if name in ATTRIBUTES], job.plan.seed)
-    ordinary = data.ordinary_pairs(job.plan.seed)
     for material in own:
         for split in pairs:
             pairs[split] += material.pairs[split]
-            ordinary[split] += material.ordinary[split]
     tested = {text for some in tests.values() for p in some for text in (p.stereotype, p.anti_stereotype)}
     untested: dict[data.Split, list[data.Counterfactual]] = {
         split: [pair for pair in listed if split == "test" or not tested & {pair.first, pair.second}]
         for split, listed in pairs.items()
     }
     check_enough(job, own, len(untested["train"]), tests)
+    ordinary = data.ordinary_pairs(job.plan.seed)
+    for material in own:
+        for split in ordinary:
+            ordinary[split] += material.ordinary[split]
     return data.Material(untested, ordinary)
 
 
