@@ -16,13 +16,18 @@ import pytest
 import vl_convert
 
 from assay.api.runs import Run
+from assay.audits.contrast import Contrast
+from assay.core import Case, Estimate, Finding, Sample
 from assay.errors import CacheError
 from assay.reading.answers import answers
 from assay.reading.evidence import wanted_roles
+from assay.reading.results import cases_frame
 from assay.reading.text import sentence
 from assay.reading.verdicts import audits_of, rows_of, severity, worst
 from assay.report import render, write_report
 from assay.report.page import inert, vega
+
+from .conftest import judged_run
 
 
 def with_verdict(run: Run, verdict: str, metric: str, statistic: str) -> Run:
@@ -128,6 +133,30 @@ def test_every_text_is_written_once_and_equal_runs_give_equal_pages(planted: Run
     assert case["roles"]["gold"]["scores"] == [0.5, 0.5, 0.5]
     findings = unpacked(page, "findings")
     assert len(findings["value"]) == planted.findings.height
+
+
+def test_findings_that_share_a_case_each_show_the_texts_that_they_compare() -> None:
+    texts = {"gold": "By the children.", "far": "Children made it.", "wrong": "For the children."}
+    samples = {role: Sample(text, ("The children did.",)) for role, text in texts.items()}
+    case = Case("c1", samples, "translation/contrast")
+    compared = {"right_order": "far", "right_order_clean": "gold"}
+    rows = [
+        Finding.of(
+            "m",
+            "translation/contrast",
+            name,
+            Estimate(40.0, 60, (38.0, 42.0)),
+            versus=better,
+            evidence=("c1",),
+        )
+        for name, better in compared.items()
+    ]
+    run = replace(judged_run({Contrast(): rows}), cases=cases_frame({"contrast": [case]}))
+    page = render(run, "html")
+    statistics = unpacked(page, "findings")["statistic"]
+    names = [statistics["names"][place] for place in statistics["at"]]
+    brief = {names[int(place)]: roles for place, roles in unpacked(page, "cases")["brief"].items()}
+    assert brief == {"right_order": ["far", "wrong"], "right_order_clean": ["gold", "wrong"]}
 
 
 def test_inert_json_keeps_its_text() -> None:

@@ -79,6 +79,8 @@ def examples(run: StoredRun, rows: Iterable[JudgedRow]) -> dict[_Key, dict[str, 
             text = _cut(of_case[role]["hypothesis"])
             example["roles"][role] = {"text": text, "scores": scores.get((*key, role), []), **beside}
             spent += len(text)
+    for key, example in chosen.items():  # findings that share a case named its roles in any order
+        example["roles"] = {role: example["roles"][role] for role in texts[key] if role in example["roles"]}
     return chosen
 
 

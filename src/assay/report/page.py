@@ -27,7 +27,7 @@ from assay.errors import WeightsError, install
 from assay.grouping import grouped
 from assay.models.weights import build_folder, cache_folder
 from assay.reading.answers import answers
-from assay.reading.evidence import CASES_PER_FINDING, examples, explanations, pooled_case
+from assay.reading.evidence import CASES_PER_FINDING, examples, explanations, pooled_case, wanted_roles
 from assay.reading.history import history
 from assay.reading.lines import EVERYTHING, Line, Ranking, caption, sources, unfair_to
 from assay.reading.names import shown
@@ -298,10 +298,22 @@ def _evidence(run: StoredRun, rows: Sequence[JudgedRow]) -> dict[str, Any]:
     ]
     texts: dict[str, int] = {}
     pooled = [pooled_case(case, texts) for case in cases.values()]
+    brief = {place: _in_brief(row, cases) for place, row in enumerate(rows)}
     return {
         "of": {place: listed for place, listed in enumerate(named) if listed},
+        "brief": {place: roles for place, roles in brief.items() if roles},
         "texts": list(texts), "cases": pooled, "explanations": explanations(run, cases),
     }  # fmt: skip
+
+
+def _in_brief(row: JudgedRow, cases: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
+    """The two roles that a finding compares: what it starts from, and the strongest change, the last."""
+    keys = [(row["audit"], case) for case in row["evidence"] or []]
+    known = [list(cases[key]["roles"]) for key in keys if key in cases]
+    if not known:
+        return []
+    base, *others = wanted_roles(row["slice"], known[0], row["versus"])
+    return [base, *others[-1:]]
 
 
 def _indexed(values: Iterable[str | None]) -> dict[str, Any]:

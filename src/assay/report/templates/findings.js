@@ -85,9 +85,9 @@ function caseView(placed, i, brief) {
   const view = el("div", { class: "case" });
   view.append(...scoredWith(one, "reference", brief));
   let base = null;
-  const roles = Object.entries(one.roles), last = roles.at(-1);
-  // In brief: the clean text and the strongest change, the last.
-  for (const [role, text] of brief ? [...new Set([roles[0], last])] : roles) {
+  const compared = (evidence.brief[i] || []).filter((role) => role in one.roles);
+  const shown = brief && compared.length ? compared : Object.keys(one.roles);
+  for (const [role, text] of shown.map((role) => [role, one.roles[role]])) {
     const scores = text.scores || [];
     const label = el("p", { class: "role", text: roleName(role) + " " });
     if (typeof scores[own] === "number") label.append(el("span", { class: "score", text: `${metric} ${number(scores[own])}` }));
