@@ -21,7 +21,7 @@ from assay.api.pipeline import DEFAULT_METRICS, choose_audits, execute
 from assay.core import Metric
 from assay.engine import scoring
 from assay.engine.cache import ScoreCache
-from assay.engine.plan import QUICK_TOKENS
+from assay.engine.questions import quick_limits
 from assay.engine.session import Session
 from assay.engine.workers import local
 from assay.metrics import bertscore
@@ -58,7 +58,7 @@ def cold(only: tuple[str, ...], folder: Path, out: Path, watch: Stopwatch) -> tu
     for one in audits.values():
         object.__setattr__(one, "judge", watch.timed(one.judge, "judging"))
     session = Session.open(out, folder)
-    done = execute(audits, DEFAULT_METRICS, session, size="quick", causal_tokens=QUICK_TOKENS)
+    done = execute(audits, DEFAULT_METRICS, session, size="quick", limits=quick_limits((), session))
     report.write_report(done)
     return time.perf_counter() - began, sum(done.about["seconds"]["scoring"].values())
 
