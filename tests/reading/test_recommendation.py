@@ -102,6 +102,7 @@ def test_of_tied_metrics_one_that_may_be_right_in_three_of_four_is_recommended()
     assert (told.best, told.closest) == ("", "weak")
     assert told.advice.endswith("the best of them is weak, tied with 1 other")
     assert "a planted error changes the meaning. weak is right in 70" in told.reason
+    assert told.why == told.reason[: told.reason.index(" By these figures")]
     assert "tied with weaker (65, 75 and 61); it stands first by the mean of these figures." in told.reason
 
 

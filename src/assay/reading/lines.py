@@ -117,8 +117,9 @@ class Ranking:
 
     @property
     def why(self) -> str:
-        """The first sentence of the reason."""
-        return f"{self.reason.partition('. ')[0].rstrip('.')}."
+        """The first sentence of the reason; where none is good enough, the figures of the best of them too."""
+        sentences = self.reason.split(". ")[: 2 if self.closest else 1]
+        return f"{'. '.join(sentences).rstrip('.')}."
 
     @property
     def ranked(self) -> list[Line]:
