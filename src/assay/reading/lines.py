@@ -117,7 +117,7 @@ class Ranking:
 
     @property
     def why(self) -> str:
-        """The first sentence of the reason; where none is good enough, the figures of the best of them too."""
+        """The first sentence of the reason; where none is good enough, the figures of the best too."""
         sentences = self.reason.split(". ")[: 2 if self.closest else 1]
         return f"{'. '.join(sentences).rstrip('.')}."
 
