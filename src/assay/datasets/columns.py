@@ -180,7 +180,7 @@ def _plain(value: Any) -> Any:
 
     A whole number becomes an int: pandas makes floats of whole numbers in a column with gaps.
 
-    >>> plain([1.0, float("nan"), {"a": 2.5}])
+    >>> _plain([1.0, float("nan"), {"a": 2.5}])
     [1, None, {'a': 2.5}]
     """
     if value is None or isinstance(value, str | bool | int):

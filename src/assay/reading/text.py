@@ -91,7 +91,7 @@ def expectation(row: JudgedRow) -> str:
     >>> from assay.reading.verdicts import AuditInfo
     >>> order = Statistic("right_order", "", "of 100", bad="low", bar=75.0)
     >>> audit = AuditInfo("a", "A", "robustness", {}, (order,), (), "")
-    >>> expectation(Row({"slice": "x", "statistic": "right_order"}, audit))
+    >>> expectation(JudgedRow({"slice": "x", "statistic": "right_order"}, audit))
     'The right order should be at least 75 of 100.'
     """
     statistic = row.declared
