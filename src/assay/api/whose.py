@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core import Audit
+from assay.datasets.columns import table_of
 from assay.datasets.files import unusual_encoding
 from assay.datasets.kinds import Described, describe_data
 from assay.datasets.left_out import LeftOut
@@ -95,8 +96,8 @@ def _read_as(file: Described, audits: Mapping[str, Audit]) -> list[str]:
 
 
 def encoding_notes(path: Path) -> list[str]:
-    """A note on a file that is not UTF-8."""
-    encoding = unusual_encoding(path)
+    """A note on a file that is not UTF-8; nothing of a table in memory."""
+    encoding = None if table_of(path) is not None else unusual_encoding(path)
     name = {"cp1252": "Windows-1252 (Latin-1)"}.get(encoding or "", (encoding or "").upper())
     return [f"{path.name} is read as {name}, since it is not UTF-8"] if encoding else []
 
